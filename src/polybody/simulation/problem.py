@@ -63,6 +63,7 @@ class Problem:
         self.drives: DriveLimits | None = None
         self.friction: DryFriction | None = None
         self.compilable = True  # unless every step is wanted in Python
+        self.calls = False  # a user's controller in Python, at its instants
         self.evaluations = 0
         self._quaternions = [j.q.stop - 4 for j in model.mechanism.independent_joints if j.nq != j.nv]
         self.trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)

@@ -66,6 +66,7 @@ class Run:
         self.watcher: Any = None
         self.marks: Array = np.zeros(0)
         self._due = -np.inf  # the controller's next instant
+        self._renewed = False  # since the last steps
 
     def compile(self, wanted: bool | None) -> None:
         """Have steps taken by compiled code, where that can be."""
@@ -83,9 +84,21 @@ class Run:
                 raise InputError(f"compiled=True, but {reason}") from None
 
     def renew(self) -> None:
-        """What acts has other numbers now."""
-        if self.compiled is not None:
+        """What acts may have other numbers now: a user's code was called, which may change a target, a gain, a list."""
+        if self.compiled is None:
+            return
+        self._renewed = True
+        try:
             self.compiled.renew()
+        except NotCompiled as reason:
+            self._due = self.compiled.due if self._ticks else self._due
+            self.compiled.give_back()
+            self.compiled, self.path = None, f"python from t = {self.reached:.9g} s on: {reason}"
+
+    def _tell_progress(self, t: float) -> None:
+        if self.progress is not None:
+            call_user("the progress function", t, self.progress, t)
+            self.renew()
 
     def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
         clock = time.perf_counter()
@@ -140,12 +153,13 @@ class Run:
             self.watcher.begun(self, t, y)
         fresh = False
         while t < end:
+            self._renewed = False
             for step in self._stretch(t, y, end if self._ticks else until, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
                     t, y, fresh = self.reached, self.last, bool(step.switches) and step.switches[-1].row == len(step)
-                    if step.switches and not step.crossed:
-                        break  # other functions are watched now
+                    if not step.crossed and (step.switches or self._renewed):
+                        break  # other functions are watched now, or other numbers act
                     if not step.crossed:
                         continue
                     y, halt = self._act(self.compiled.crossed(step, self.switches.functions()), t, y)
@@ -158,6 +172,8 @@ class Run:
                 if crossing is None:
                     self._accept(step, step.t1)
                     t, y = step.t1, step.y1
+                    if self._renewed:
+                        break
                     continue
                 t, which, dense = crossing
                 at = step.y1 if t >= step.t1 else self.problem.project(dense(t))
@@ -185,6 +201,8 @@ class Run:
         before, functions = y, self.switches.functions() if self.watcher is not None else []
         y, halt = self.switches.act(which, t, y)
         self.reached, self.last = t, y
+        if halt is None and self.switches.calls(which):
+            self.renew()
         if self.watcher is not None:
             self.watcher.event(self, t, before, y, [functions[k][0] for k in which])
         if halt is None:
@@ -224,6 +242,9 @@ class Run:
             due = self._due = controller.next_sample(t)
             if self.compiled is not None:
                 self.compiled.sampled(t)
+                events = [event.function for event in self.switches.events]
+                if not self.compiled.holds([*events, *self.problem.wrenches.values()]):
+                    self.renew()
             if self.watcher is not None:
                 self.watcher.sampled(t, y)
         return min(end, due)
@@ -280,8 +301,7 @@ class Run:
             last = self.problem.project(step.dense()(until)) if inside else step.y1
             self.watcher.steps(self, np.array([step.t0, until]), np.array([step.y0, last]), inside)
         self._guard()
-        if self.progress is not None:
-            call_user("the progress function", until, self.progress, until)
+        self._tell_progress(until)
 
     def _accept_chunk(self, chunk: Chunk) -> None:
         """The same for many steps at once."""
@@ -316,8 +336,7 @@ class Run:
             self._refuse_chatter(event.time)
         self._guard()
         self._bounded()
-        if self.progress is not None:
-            call_user("the progress function", self.reached, self.progress, self.reached)
+        self._tell_progress(self.reached)
 
     def _guard(self) -> None:
         """Raise where speeds or the number of steps grow out of all bounds."""

@@ -119,6 +119,7 @@ class Stepper:
         run.record = Kept()
         run.start, run.reached, run.last = self.t, self.t, self._y
         run.end = self.t + int(steps) * self._said["dt"]
+        run.renew()  # targets and gains may have been set since
         try:
             run.advance(self.t, self._y, run.end)
         except BlowUp as reason:

@@ -127,6 +127,10 @@ class Switches:
         if self._at_once > MOST_AT_ONCE:
             raise InputError(f"more than {MOST_AT_ONCE} events at t = {t:.9g} s: one of them triggers itself")
 
+    def calls(self, which: Sequence[int]) -> bool:
+        """Whether one of these functions, by number, is an event with an action of the user's."""
+        return any(event.action is not None for k, event in enumerate(self.events) if k in which)
+
     def _user_events(self) -> list[tuple[Function, int, Action]]:
         return [(EventValue(self.problem, e), e.direction, partial(self._happen, e)) for e in self.events]
 

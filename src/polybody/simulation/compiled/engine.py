@@ -9,7 +9,7 @@ configurations of loops, numbers that are not finite): those are taken by the me
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from polybody.simulation.compiled.grids import grid, grid_through
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.switching import Decisions
+from polybody.simulation.compiled.tracing import still_holds
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED
 from polybody.simulation.failures import NotCompiled
@@ -79,6 +80,7 @@ class Compiled:
         bears = problem.friction is not None and problem.friction.loaded
         self._rolled = rolled.is_rolled(self.model, bears)
         self.acting = self._acts()
+        problem.calls = self.acting.law.held
         made = (GIVEN if given else TABLEAUX).get(method.name)
         self.tableau: Method | None = None if made is None else made()
         self._loops: dict[tuple[str, str, str | None], Loop] = {}
@@ -105,8 +107,10 @@ class Compiled:
         return np.inf if self.instants is None or not self.instants.begun else self.instants.due
 
     def renew(self) -> None:
-        """Take the numbers of what acts anew."""
+        """Take the numbers of what acts anew, and the functions of users: what they read may be another."""
         self.acting, self._by_held = self._acts(), {}
+        self._watches, self._event_texts = {}, {}
+        self.decisions.renew()
         if self.instants is not None:
             self.instants.memory = self.acting.law.memory
             self._remember()
@@ -136,8 +140,11 @@ class Compiled:
         key = acting.key, watch.key, self.decisions.key(switching)
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch, switching)
-        loop = self._loops[key]
+        loop, signals = self._loops[key], acting.law.signals
         loop.array("constants", acting.constants)
+        loop.array("breaks", np.ascontiguousarray(signals.breaks))
+        loop.array("table", np.ascontiguousarray(signals.rows))
+        loop.set(rows=len(signals.breaks))
         if switching is not None:
             held = self.problem.stops.held if self.problem.stops is not None else {}
             loop.set(switched=0, loose=int(not held))
@@ -227,10 +234,6 @@ class Compiled:
         self._taken.append((LOOPS, key, loop))
         if switching is not None:
             loop.decide(switching, self.options.dt)
-        signals = acting.law.signals
-        loop.array("breaks", np.ascontiguousarray(signals.breaks))
-        loop.array("table", np.ascontiguousarray(signals.rows))
-        loop.set(rows=len(signals.breaks))
         loop.array("directions", directions(list(watch.directions)))
         loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
@@ -299,6 +302,11 @@ class Compiled:
         if self.instants is not None:
             self.instants.passed(t)
             self._remember()
+
+    @staticmethod
+    def holds(functions: Iterable[Any]) -> bool:
+        """Whether those of a user's functions that were compiled still read what they did."""
+        return all(map(still_holds, functions))
 
     def _remember(self) -> None:
         """What the controller remembers, as numbers of the field."""

@@ -5,15 +5,17 @@ on symbols but called, as it always was. Writing to entries of an array, `v[0] =
 reach what is the function's own: its arguments, which are copies, and what it makes. All that it names from outside
 must then be harmless: functions, numbers, texts or arrays of NumPy, and the arrays are read-only while it is run on
 symbols. The same is asked of actions of events: who has one called may have it called to do something elsewhere.
+
+What a function reads from outside is compiled with the value that it had. `Knowledge` tells whether it still has it.
 """
 
 from __future__ import annotations
 
 import dis
-import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ class _Seen:
     def __init__(self) -> None:
         self.writes = ""  # to entries of something: who does
         self.outside: list[Any] = []
+        self.read: list[tuple[Callable[[], Any], Any]] = []  # (how it is read, what was there) of names from outside
 
 
 def impure(function: Any, entries: bool = False, alone: bool = False) -> str:
@@ -75,6 +78,28 @@ def reading(function: Any) -> Iterator[None]:
             array.flags.writeable = True
 
 
+class Knowledge:
+    """What a function reads from outside, as it was: numbers, texts and arrays under the names that it uses."""
+
+    def __init__(self, function: Any) -> None:
+        seen = _Seen()
+        plain = isinstance(function, types.FunctionType) and not _impure(function, seen)
+        self._read = [(read, was, was.copy() if isinstance(was, np.ndarray) else was) for read, was in seen.read]
+        #: whether that is all: what an object, a list or a dictionary holds is not known
+        self.is_whole = plain and all(map(_is_harmless, seen.outside))
+
+    def is_as_it_was(self) -> bool:
+        """Whether whoever reads it now reads the same."""
+        for read, was, kept in self._read:
+            try:
+                now = read()
+            except (KeyError, ValueError):  # a name that is gone
+                return False
+            if now is not was or (isinstance(kept, np.ndarray) and not np.array_equal(now, kept)):
+                return False
+        return self.is_whole
+
+
 def _is_harmless(thing: Any) -> bool:
     if isinstance(thing, types.ModuleType):
         return thing.__name__.partition(".")[0] in PACKAGES
@@ -88,7 +113,7 @@ def _is_harmless(thing: Any) -> bool:
 
 
 def _impure(function: Any, seen: _Seen) -> str:
-    if isinstance(function, functools.partial):
+    if isinstance(function, partial):
         seen.outside += [*function.args, *function.keywords.values()]
         return _impure(function.func, seen)
     if isinstance(function, types.MethodType):
@@ -106,18 +131,29 @@ def _impure(function: Any, seen: _Seen) -> str:
 
 
 def _impure_function(function: types.FunctionType, scope: dict[str, Any], seen: _Seen, depth: int) -> str:
-    seen.outside += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    seen.outside += defaults
+    seen.read += [(lambda x=x: x, x) for x in defaults]  # entries of an array may change
     captured = []
     for cell in function.__closure__ or ():
         try:
             captured.append(cell.cell_contents)
         except ValueError:  # of a name that is not bound yet: whoever reads it raises
             continue
+        seen.read.append((partial(getattr, cell, "cell_contents"), captured[-1]))
+    names = _names(function.__code__) & function.__globals__.keys()
+    seen.read += [(partial(function.__globals__.__getitem__, name), function.__globals__[name]) for name in names]
     for thing in captured:
         reason = _impure_other(thing, scope, seen, depth)
         if reason:
             return reason
     return _impure_code(function.__code__, scope, seen, depth)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Of globals and attributes in a function and those within it."""
+    inner = (_names(x) for x in code.co_consts if isinstance(x, types.CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def _impure_other(other: Any, scope: dict[str, Any], seen: _Seen, depth: int) -> str:
@@ -155,4 +191,4 @@ def _impure_code(code: types.CodeType, scope: dict[str, Any], seen: _Seen, depth
     return ""
 
 
-__all__ = ["impure", "reading"]
+__all__ = ["Knowledge", "impure", "reading"]

@@ -106,6 +106,10 @@ class Decisions:
         """The part `actions` of a loop."""
         return as_traced(event_texts.actions, acting, list((self._acts or {}).values()))
 
+    def renew(self) -> None:
+        """Look at the actions anew: what they read may be another."""
+        self._acts = None
+
     def _actions(self, functions: Sequence[tuple[Any, int]]) -> list[int]:
         """Ids of events whose actions are expressions; they stay the same in a run."""
         if self._acts is not None:

@@ -1,7 +1,8 @@
 """Users' functions as expressions: a controller, an event or a wrench that is a CasADi function or plain NumPy code.
 
 A Python function is run once on symbols, if it does nothing but compute (`purity`). What was traced is compared with
-the function itself at a few states, and called instead if they differ.
+the function itself at a few states, and called instead if they differ. What it read from outside is a number of the
+expression: as long as that is as it was, the expression is kept for whoever asks again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from polybody.mechanism.general_position import Draws
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.configurations import drawn
 from polybody.model.model import Model
-from polybody.simulation.compiled.purity import impure, reading
+from polybody.simulation.compiled.purity import Knowledge, impure, reading
 from polybody.simulation.compiled.symbols import expression, symbol_array
 from polybody.simulation.failures import NotCompiled
 
@@ -38,9 +41,14 @@ def traced(
 
     if isinstance(function, casadi.Function):
         return _checked_casadi(function, sizes, result)
+    asked = (tuple(sizes), result, alone)
+    known = _kept.get(function) if isinstance(function, FunctionType) else None
+    if known is not None and known[0] == asked and known[1].is_as_it_was():
+        return known[2]
     reason = impure(function, entries=True, alone=alone)
     if reason:
         raise NotCompiled(reason)
+    knowledge = Knowledge(function)
     try:
         with tracing, reading(function):
             columns = [casadi.SX.sym(f"x{k}", max(size, 1)) for k, size in enumerate(sizes)]
@@ -56,7 +64,25 @@ def traced(
         raise
     except Exception as error:  # whatever code does with symbols that it cannot do with them
         raise NotCompiled(f"it is not an expression of its arguments ({type(error).__name__}: {error})") from None
+    if knowledge.is_whole:
+        _kept[function] = asked, knowledge, made
     return made
+
+
+#: expressions of users' functions that can be asked whether they still hold
+_kept: WeakKeyDictionary[FunctionType, tuple[Any, Knowledge, Any]] = WeakKeyDictionary()
+
+
+def still_holds(function: Any) -> bool:
+    """Whether a function that may have been traced reads what it read then."""
+    known = _kept.get(function) if isinstance(function, FunctionType) else None
+    return known is None or known[1].is_as_it_was()
+
+
+def require_whole(function: Any) -> None:
+    """Raise `NotCompiled` where a function reads what may change without anybody being told."""
+    if not Knowledge(function).is_whole:
+        raise NotCompiled("it reads objects that the controller, which is called, may change")
 
 
 def traced_action(action: Any, model: Model) -> Any:
@@ -111,4 +137,4 @@ def key_of(function: Any) -> str:
     return hashlib.sha256(function.serialize().encode()).hexdigest()[:24]
 
 
-__all__ = ["key_of", "samples_of", "traced", "traced_action"]
+__all__ = ["key_of", "require_whole", "samples_of", "still_holds", "traced", "traced_action"]

@@ -86,10 +86,12 @@ def text_of(function: Any, known: dict[Any, Any]) -> tuple[str, Text] | None:
 
 def _event_text(function: EventValue) -> tuple[str, Text] | None:
     """A user's event, where it is an expression."""
-    from polybody.simulation.compiled.tracing import key_of, samples_of, traced
+    from polybody.simulation.compiled.tracing import key_of, require_whole, samples_of, traced
 
     model = function.problem.model
     try:
+        if function.problem.calls:
+            require_whole(function.event.function)
         made = traced(function.event.function, (0, model.nq, model.nv), 1, samples_of(model))
     except NotCompiled:
         return None
