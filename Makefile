@@ -1,6 +1,6 @@
 # polybody. `make run` and `make test` each do everything on a machine that has Python 3.11 or newer, and make.
 #   make run       install, then show a model
-#   make test      install, lint, run every test; what this machine lacks (a browser, a C compiler) is skipped
+#   make test      install, run every test, lint among them; what this machine lacks (a browser, a C compiler) is skipped
 #   make test-all  the same with every extra installed, and a skipped test is a failure: needs Chromium, gcc and g++
 #   make lint      ruff, pyright, import-linter; lines of code by folder
 #   make docs      write the reference pages, then run the code blocks of README and docs/
@@ -39,14 +39,14 @@ define environment
 	  { echo "$(PYTHON) cannot make environments (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
 endef
 
-# What tests, lint and benchmarks need; repeated only when pyproject.toml changes.
+# What tests, lint and benchmarks need; repeated only when pyproject.toml changes. Bytecode is written for what is
+# imported, not for all that is installed: that saves a third of pip's processor time.
 $(STAMP): pyproject.toml
 	$(call environment)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
-# Only what running needs: no linters, no other engines. Bytecode is written for what is imported, not for all that is
-# installed: that saves a third of pip's processor time.
+# Only what running needs: no linters, no other engines.
 $(RUNNING): pyproject.toml
 	$(call environment)
 	@echo "== installing polybody and what it needs to run"
@@ -56,12 +56,13 @@ $(RUNNING): pyproject.toml
 run: $(RUNNING)
 	@$(BIN)/polybody demo --output runs --force
 
-test: lint
+# The linters are tests too (tests/test_lint.py): they run beside the others.
+test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # The extra `all` names every other one (tests/test_package.py).
-test-all: lint
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all,dev]"
+test-all: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".[all,dev]"
 	$(BIN)/python -m pytest -n $(JOBS) -rs --no-skips
 
 lint: $(STAMP)
