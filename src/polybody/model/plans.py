@@ -54,7 +54,7 @@ class Plans:
     def free(self, q: Array) -> Plan:
         """The plan for answers that do not depend on the coordinates, from the first states asked for."""
         if self._free is None:
-            self._free = plan_elimination(self._samples(q))
+            self._free = _of_samples(self._samples(q))
             kin = self._kin
             while kin is not None and kin._free is None:  # whoever comes later at other values takes the same code
                 kin._free, kin = self._free, kin._kin
@@ -69,7 +69,7 @@ class Plans:
         `is_general` is a single q in general position.
         """
         if columns not in self._of_columns:
-            found = plan_elimination(self.jacobian(q[None]) if is_general else self._samples(q), kept=columns)
+            found = _of_samples(self.jacobian(q[None]) if is_general else self._samples(q), kept=columns)
             if sorted(found.independent) != sorted(columns):
                 return None
             self._of_columns[columns] = replace(found, independent=columns)
@@ -141,6 +141,20 @@ class Followed:
         if best is now:
             self._rests = RESTS
         self._free = best
+
+
+def _of_samples(samples: Array, kept: tuple[int, ...] = ()) -> Plan:
+    """The plan of all samples, or of the one whose plan suits the others best where all have no pivot in common.
+
+    In some postures of a delta robot the entries that are left of a last row vanish in other columns than elsewhere: a
+    plan of both kinds would take that row for redundant, and every state would be solved by singular values.
+    """
+    found = plan_elimination(samples, kept=kept)
+    if not found.redundant or len(plan_elimination(samples[:1], kept=kept).pivots) <= len(found.pivots):
+        return found
+    alone = [resized(plan_elimination(J[None], kept=kept), found) for J in samples]
+    most = max(len(plan.pivots) for plan in alone)
+    return min((p for p in alone if len(p.pivots) == most), key=lambda p: max(growth(J, p) for J in samples))
 
 
 def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | None:

@@ -54,15 +54,16 @@ def answer(engine: ConstrainedEngine, request: Request) -> Any:
     if request.check:
         for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
             finite(name, array)
-    values, again = _computed(engine._kernel(request.whole, found, np.float32), engine, request, lead)
-    if np.any(again) and not _mend(engine, request, values, again):
+    plan, columns = found
+    values, again = _computed(engine._kernel(request.whole, plan, np.float32), engine, request, lead)
+    if again.any() and not _mend(engine, request, plan, columns, values, again):
         return by_double(engine, request, engine.answer)
     several = tuple(values)
     return into(request.out, several[0] if len(several) == 1 else several)
 
 
-def _planned(engine: ConstrainedEngine, request: Request) -> Plan | None:
-    """The plan; None where float64 has to answer."""
+def _planned(engine: ConstrainedEngine, request: Request) -> tuple[Plan, tuple[int, ...]] | None:
+    """(the plan, the columns that the answer refers to); None where float64 has to answer."""
     quantity, special = request.quantity, (request.formulation, request.weights, request.parameters)
     if quantity.name not in COMPUTED or any(x is not None for x in special) or not engine.is_compiled:
         return None
@@ -77,7 +78,7 @@ def _planned(engine: ConstrainedEngine, request: Request) -> Plan | None:
     if plan is None or not engine._can_drive(quantity, plan, some) or not engine.is_exact(plan, some):
         return None
     engine._require_mass(quantity, some)
-    return plan
+    return plan, columns
 
 
 def _computed(
@@ -93,12 +94,17 @@ def _computed(
     return values, ~(told[..., 0] < 1)
 
 
-def _mend(engine: ConstrainedEngine, request: Request, values: list[Array], again: Array) -> bool:
+def _mend(
+    engine: ConstrainedEngine, request: Request, plan: Plan, columns: tuple[int, ...], values: list[Array],
+    again: Array,
+) -> bool:  # fmt: skip
     """Put float64's answers for the marked states into `values`; False if it chose other coordinates on the way."""
     at = np.flatnonzero(again)  # taken by number, which is several times as fast as by marks
 
     def picked(x: Array | None) -> Any:
-        return None if x is None else np.broadcast_to(x, (*again.shape, x.shape[-1])).reshape(-1, x.shape[-1])[at]
+        if x is not None and x.shape[:-1] != again.shape:
+            x = np.broadcast_to(x, (*again.shape, x.shape[-1]))
+        return None if x is None else x.reshape(-1, x.shape[-1]).take(at, axis=0)
 
     marks, chosen = np.zeros(len(at), dtype=bool), engine._chosen
     some = replace(
@@ -107,7 +113,10 @@ def _mend(engine: ConstrainedEngine, request: Request, values: list[Array], agai
     )  # fmt: skip
     try:
         if len(at) <= AT_ONCE:
-            found = engine.answer(replace(some, arrays=tuple(x.astype(np.float64) for x in some.arrays)))
+            # along the same plan, which `engine.answer` would look up: that takes longer than a hundred states
+            found = engine._by_plan(
+                replace(some, arrays=tuple(x.astype(np.float64) for x in some.arrays)), plan, columns
+            )
         else:
             found = by_double(engine, some, engine.answer)
     except PolybodyError:
@@ -116,7 +125,8 @@ def _mend(engine: ConstrainedEngine, request: Request, values: list[Array], agai
     if chosen is not None and engine._chosen != chosen:
         return False
     for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
-        value.reshape(-1, *value.shape[again.ndim :])[at] = part  # a view: results are contiguous
+        # a view: results are contiguous; rounded before, as NumPy puts numbers of another type one by one
+        value.reshape(-1, *value.shape[again.ndim :])[at] = part.astype(np.float32)
     if np.any(marks):
         states = np.zeros(again.shape, dtype=bool)
         states.reshape(-1)[at] = marks
