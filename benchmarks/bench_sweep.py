@@ -5,7 +5,9 @@
 
 Two ways. In one call: arguments and results of all states are in memory, and the peak is what lies above them. In
 chunks: the same chunk of states is computed again and again into memory that is used again, and reduced (the largest
-torque of each joint); drawing states is not counted, neither in the time nor in the peak. One thread.
+torque of each joint); drawing states is not counted, neither in the time nor in the peak. After each chunk as many
+states are computed in small batches, so that both have the same machine and the same statistic (mean and median; a
+mean beside the best of a tight loop made chunks seem slower by up to four fifths). One thread.
 
 `--peaks` measures the peak alone, of more quantities and models, loops and derivatives among them: ten million states,
 or as many as have 2 GB of results (states are drawn once and repeated).
@@ -126,25 +128,47 @@ def peaks(names: list[str], count: int) -> list[dict[str, Any]]:
     return rows
 
 
+def largest_of(out: np.ndarray) -> np.ndarray:
+    """The largest magnitude of each column. Rows are folded 64 to one first: NumPy's reduction of six columns takes
+    70 ns per state, three times what the torques took to compute; this way it is 3 to 8."""
+    whole = out[: len(out) // 64 * 64].reshape(-1, 64 * out.shape[1])
+    folded = np.maximum(whole.max(axis=0, initial=0.0), -whole.min(axis=0, initial=0.0)).reshape(64, -1).max(axis=0)
+    rest = np.abs(out[len(out) // 64 * 64 :]).max(axis=0, initial=0.0)
+    return np.maximum(folded, rest)
+
+
 def in_chunks(model: Any, quantity: str, count: int, dtype: Any, chunk: int) -> dict[str, float]:
+    """Chunks and, by turns, as many states in small batches: means and medians of both from the same seconds."""
     states = states_of(model, chunk, dtype, np.random.default_rng(0))
+    few = tuple(x[:SMALL].copy() for x in states)
     call = getattr(model, quantity)
-    for _ in range(3):
-        call(*(x[:SMALL] for x in states))
-    out = np.zeros((chunk, model.nv), dtype)
+    out, small_out = np.zeros((chunk, model.nv), dtype), np.zeros((SMALL, model.nv), dtype)
     largest = np.zeros(model.nv, dtype)
+    for _ in range(3):
+        call(*few, out=small_out)
+        call(*states, out=out)
     before, _ = resident()
     forget()
-    inside, begun = 0.0, time.perf_counter()
+    clock, rows, reduced = time.perf_counter, ([], []), 0.0
     for first in range(0, count, chunk):
-        few = min(chunk, count - first)
-        at = time.perf_counter()
-        call(*(x[:few] for x in states), out=out[:few])
-        inside += time.perf_counter() - at
-        largest = np.maximum(largest, np.maximum(out[:few].max(axis=0), -out[:few].min(axis=0)))
-    seconds = time.perf_counter() - begun
-    return {"ns": 1e9 * inside / count, "with_reduction_ns": 1e9 * seconds / count,
-            "peak_mb": (resident()[1] - before) / 1e6}  # fmt: skip
+        many = min(chunk, count - first)
+        some = [x[:many] for x in states]
+        at = clock()
+        call(*some, out=out[:many])
+        done = clock()
+        rows[0].append((many, done - at))
+        largest = np.maximum(largest, largest_of(out[:many]))
+        reduced += clock() - done
+        for _ in range(many // SMALL):
+            at = clock()
+            call(*few, out=small_out)
+            rows[1].append((SMALL, clock() - at))
+    peak_mb = (resident()[1] - before) / 1e6
+    (states_of_chunks, chunks), (states_of_batches, batches) = (np.array(x).T for x in rows)
+    return {"ns": 1e9 * chunks.sum() / states_of_chunks.sum(), "median_ns": 1e9 * np.median(chunks / states_of_chunks),
+            "small_ns": 1e9 * batches.sum() / states_of_batches.sum(),
+            "small_median_ns": 1e9 * np.median(batches / states_of_batches),
+            "reduction_ns": 1e9 * reduced / count, "peak_mb": peak_mb}  # fmt: skip
 
 
 def main() -> None:
@@ -172,9 +196,11 @@ def main() -> None:
                 parts = in_chunks(model, quantity, options.states, dtype, options.chunk)
                 rows.append({"quantity": quantity, "dtype": name, "at_once": whole, "in_chunks": parts})
                 print(f"UR5 {quantity}, {name}, ns per state: one call {whole['ns']:.1f}, into memory used before "
-                      f"{whole['again_ns']:.1f}, {SMALL} states {whole['small_ns']:.1f}, in chunks {parts['ns']:.1f}, "
-                      f"with reduction {parts['with_reduction_ns']:.1f}; peak {whole['peak_over_results_mb']:.1f} MB "
-                      f"over {whole['results_mb']:.0f} MB of results, in chunks {parts['peak_mb']:.1f} MB", flush=True)
+                      f"{whole['again_ns']:.1f}, best of {SMALL} states {whole['small_ns']:.1f}; by turns, mean "
+                      f"(median): chunks {parts['ns']:.1f} ({parts['median_ns']:.1f}), {SMALL} states "
+                      f"{parts['small_ns']:.1f} ({parts['small_median_ns']:.1f}); reduction "
+                      f"{parts['reduction_ns']:.1f}; peak {whole['peak_over_results_mb']:.1f} MB over "
+                      f"{whole['results_mb']:.0f} MB of results, in chunks {parts['peak_mb']:.1f} MB", flush=True)
     if options.only is not None and options.json.exists():
         kept = [row for row in json.loads(options.json.read_text())["rows"]
                 if f"{row['quantity']}:{row['dtype']}" != options.only]  # fmt: skip

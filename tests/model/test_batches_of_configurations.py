@@ -123,6 +123,50 @@ def test_python_is_called_as_often_for_eight_times_as_many_states() -> None:
         assert many - few < 5 * 3500, model.name  # what pieces take; a loop over states would need 70 for each
 
 
+def test_python_is_called_as_often_for_coefficients_and_networks_of_more_states() -> None:
+    """Calls whose neighbours are compiled, and which are not: nothing loops over states."""
+    arm, loops = model_from(random_tree(np.random.default_rng(4), 8), warn=False), pb.load("slider-crank")
+    last = arm.body_names[-1]
+    varied = arm.with_parameters(f"{last}.mass", f"{last}.com", f"{arm.joint_names[-1]}.armature")
+    rng = np.random.default_rng(0)
+    q = arm.random_configuration(rng, 160)
+    p = varied.parameters.nominal * rng.uniform(0.9, 1.1, (160, len(varied.parameters))) + 0.01
+    closed = loops.random_configuration(rng, 160)
+    v = loops.assemble_velocity(closed, rng.normal(size=(160, loops.nv)))
+    frame = arm.frame_names[-1]
+    works: dict[str, Callable[[int], Any]] = {
+        "center_of_mass": lambda n: varied.coefficients.center_of_mass(q[:n], 3, parameters=p[:n]),
+        "influence": lambda n: varied.coefficients.influence(q[:n], frame, 3, parameters=p[:n]),
+        "dynamic_arrays": lambda n: varied.coefficients.dynamic_arrays(q[:n], parameters=p[:n]),
+        "network": lambda n: loops.forward_dynamics(closed[:n], v[:n], 0 * v[:n], formulation="network"),
+    }
+    for name, work in works.items():
+        work(20)
+        few, many = calls_of(lambda w=work: w(20)), calls_of(lambda w=work: w(160))
+        assert many < 4 * few, name  # eight times as many by a loop over states
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_coefficients_of_each_state_s_parameters_are_those_of_its_own_model(order: int) -> None:
+    model = model_from(random_tree(np.random.default_rng(4), 8), warn=False)  # too large for straight-line code
+    varied = model.with_parameters("*.mass", "*.com", "*.armature")
+    rng = np.random.default_rng(1)
+    q = model.random_configuration(rng, 3)
+    p = varied.parameters.nominal * rng.uniform(0.8, 1.2, (3, len(varied.parameters))) + 0.01
+    frame = model.frame_names[-1]
+    center = varied.coefficients.center_of_mass(q, order, parameters=p)
+    point = varied.coefficients.influence(q, frame, order, point="com", parameters=p)
+    arrays = varied.coefficients.dynamic_arrays(q, parameters=p)
+    for k in range(3):
+        own = varied.parameters.at(p[k]).coefficients
+        pairs = [*zip(arrays, own.dynamic_arrays(q[k]), strict=True)]
+        for many, one in ((center, own.center_of_mass(q[k], order)),
+                          (point, own.influence(q[k], frame, order, point="com"))):
+            pairs += [(getattr(many, x), getattr(one, x)) for x in "GHD"[:order]]
+        for many, one in pairs:
+            np.testing.assert_allclose(many[k], one, atol=1e-12 * (1 + np.abs(one).max()))
+
+
 def calls_of(work: Callable[[], None]) -> int:
     """How many Python functions are called."""
     calls = [0]

@@ -58,7 +58,7 @@ def in_pieces(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array],
         try:
             found = answer(some)
         except PolybodyError:
-            _raise_by_state(answer, some, [part.start if k == axis else 0 for k in range(len(lead))])
+            raise_by_state(answer, some, [part.start if k == axis else 0 for k in range(len(lead))])
             raise
         found = found if isinstance(found, tuple) else (found,)
         if several is None:
@@ -75,7 +75,7 @@ def in_pieces(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array],
     return out if out is not None else several[0] if len(several) == 1 else several
 
 
-def _raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array], start: Sequence[int]) -> None:
+def raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array], start: Sequence[int]) -> None:
     """Raise the error of the first state that has one, with its index in a batch in which these begin at `start`."""
     lead = batch_shape(arrays)
     wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
@@ -96,4 +96,4 @@ def _raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[A
         raise
 
 
-__all__ = ["batch_shape", "each_state", "in_pieces", "spread"]
+__all__ = ["batch_shape", "each_state", "in_pieces", "raise_by_state", "spread"]

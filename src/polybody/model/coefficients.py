@@ -18,14 +18,14 @@ from polybody.errors import InputError, PolybodyError
 from polybody.formulations import influence as freeman
 from polybody.formulations import operators as formulation
 from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
-from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
+from polybody.formulations.influence.coefficients import Influence, check_order, higher_center_orders, higher_orders
 from polybody.late import dataclass
 from polybody.mechanism.columns import state_text, velocity_names
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
-from polybody.model.sets import by_sets, large, one_set
+from polybody.model.sets import large, one_set
 from polybody.model.tracing import trace
 from polybody.names import counted
 from polybody.quantities import frames
@@ -89,10 +89,6 @@ class Coefficients:
         name = f"{place.name} {place.position.tolist()}"
         compiled, values = self._compiled_order(order, name, q), self._model._parameters(parameters)
         whole = compiled == order
-        if values is not None and not whole:  # maps of each set's own mechanism
-            asked = {"q": q, "frame": frame, "order": order, "point": point, "independent": independent}
-            own = lambda p, some: Coefficients(self._model.parameters.at(p)).influence(**some)  # noqa: E731
-            return by_sets(own, values, asked)
         chosen = None if point is None else point if isinstance(point, str) else state_array("point", point, 3)
         quantity = _influence_quantity(self._mechanism, frame, compiled, place, whole, chosen)
         found = _influence(self._tree.answer(Request(quantity, (q,), parameters=values)))
@@ -140,10 +136,13 @@ class Coefficients:
         """Influence coefficients of the centre of mass of the moving bodies; the angular rows are zero."""
         self._model._require_mass("centre of mass")
         order, q, values = check_order(order), self._model._q(q), self._model._parameters(parameters)
-        request = Request(frames.center_of_mass_influence(self._mechanism, order), (q,), parameters=values)
-        small = 6 * self._mechanism.nv**order <= COMPILED_UP_TO
-        found = self._tree.answer(request) if small else self._tree._interpreted(request)
-        return self._over(q, order, _influence(found), independent, values)
+        if 6 * self._mechanism.nv**order <= COMPILED_UP_TO:
+            whole = frames.center_of_mass_influence(self._mechanism, order)
+            found = _influence(self._tree.answer(Request(whole, (q,), parameters=values)))
+        else:
+            columns = self._tree.answer(Request(_CENTER_COLUMNS, (q,), parameters=values))
+            found = higher_center_orders(self._mechanism, columns, order)
+        return self._over(q, order, found, independent, values)
 
     @large
     def dynamic_arrays(
@@ -241,14 +240,9 @@ class Coefficients:
             results = (("I", ("nv", "nv")), ("P", ("nv", "nv", "nv")))
             quantity = Quantity("dynamic_arrays", ("q",), results, freeman.dynamic_arrays, group="dynamics")
             return self._tree.answer(Request(quantity, (q,), parameters=values))
-        if values is not None:  # armature and couplings of each set's own mechanism
-            own = lambda p, some: Coefficients(self._model.parameters.at(p))._tree_arrays(**some)  # noqa: E731
-            return by_sets(own, values, {"q": q})
-        parts = (("S", ("slots", 6)), ("carried", ("bodies", CARRIED)))
-        composites = Quantity("composites", ("q",), parts, freeman.composites)
-        S, borne = self._tree.answer(Request(composites, (q,)))
+        S, borne, armature = self._tree.answer(Request(_COMPOSITES, (q,), parameters=values))
         pairs = self._tree.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pairs", PAIR, freeman.pair_loads))
-        return freeman.arrays_of_composites(self._mechanism, S, borne, pairs)
+        return freeman.arrays_of_composites(self._mechanism, S, borne, armature, pairs)
 
     def _arrays(self, q: Array, joints: Influence, values: Array | None = None) -> tuple[Array, Array]:
         I, P = self._tree_arrays(q, values)
@@ -270,22 +264,38 @@ def _influence_quantity(
     m: Mechanism, frame: str, order: int, place: BodyFrame, whole: bool, point: Any
 ) -> Quantity:
     if not whole:
-        return _column_influence(m, frame, order, place)
+        return _column_influence(frame, order, place, point)
     if point is None:
         return frames.influence(m, frame, order)
     label = point if isinstance(point, str) else np.asarray(point).tolist()
     return frames.influence(m, frame, order, lambda m: _place(m, frame, point), f"{label}")
 
 
-def _column_influence(m: Mechanism, frame: str, order: int, place: BodyFrame) -> Quantity:
+def _column_influence(frame: str, order: int, place: BodyFrame, point: Any) -> Quantity:
     """G, H with an index for each column of all joints, followers too: what `higher_orders` starts from."""
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, ...]:
-        found = freeman.column_influence(m, q, place, order, domain=domain)
+        found = freeman.column_influence(m, q, _place(m, frame, point), order, domain=domain)
         return tuple(x for x in (found.G, found.H, found.D) if x is not None)
 
     results = tuple((name, (6, *("slots",) * (k + 1))) for k, name in enumerate("GHD"[:order]))
     return Quantity(f"column_influence:{frame}:{order}:{place.position.tolist()}", ("q",), results, text)
+
+
+def _center_columns(m: Mechanism, q: Array, *, domain: Domain) -> Array:
+    return freeman.center_columns(freeman.configured(m, q, domain=domain), sum(body.mass for body in m.bodies))
+
+
+def _composites(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, Array, Array]:
+    return (*freeman.composites(m, q, domain=domain), domain.array(m.armature))
+
+
+#: what the centre of mass's coefficients of higher order, and I* and P* of large trees, are made of over batches
+_CENTER_COLUMNS = Quantity("center_columns", ("q",), (("columns", (6, "slots")),), _center_columns)
+_COMPOSITES = Quantity(
+    "composites", ("q",), (("S", ("slots", 6)), ("carried", ("bodies", CARRIED)), ("armature", ("nv", "nv"))),
+    _composites,
+)  # fmt: skip
 
 
 def _influence(found: Any) -> Influence:

@@ -27,7 +27,7 @@ from polybody.mechanism.mechanism import Mechanism
 from polybody.model import single
 from polybody.model.arguments import finite, into
 from polybody.model.assembly import Assembly
-from polybody.model.batches import batch_shape, each_state
+from polybody.model.batches import batch_shape, raise_by_state
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed
 from polybody.model.engine import Request, in_parts
@@ -53,6 +53,8 @@ READ_UP_TO = 60
 DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
 #: matrices of all velocities and constraint rows that singular values need per state on their way
 RANKED = 8
+#: numbers that a network's equations need per state and velocity or row: entries of its tableau, and on their way
+NETWORK = 240
 #: states of a batch whose marks are looked at together
 LOOKED_AT = 1 << 20
 #: starts anywhere from which branches of motion are looked for
@@ -454,7 +456,7 @@ class ConstrainedEngine:
 
     def _by_formulation(self, request: Request, columns: tuple[int, ...]) -> Array:
         if request.formulation == "network" and request.quantity.name == "forward_dynamics":
-            return into(request.out, self._by_network(request))
+            return self._by_network(request)
         return self._by_rank(request, lambda some: self.ranked.by_formulation(some, columns))
 
     def _by_rank(self, request: Request, answer: Callable[[Request], Any]) -> Any:
@@ -469,21 +471,36 @@ class ConstrainedEngine:
         return in_parts(self, request, some, RANKED * size)
 
     def _by_network(self, request: Request) -> Array:
-        from polybody.formulations.network import network_of
+        from polybody.formulations.network import forward_accelerations, network_of
 
-        m = self.mechanism
         if request.wrenches is not None:
             raise PolybodyError("with loops the network takes no wrenches; pb.network(model).force puts them in")
-        net = network_of(m)
+        net, joints = network_of(self.mechanism), self.mechanism.independent_joints
+        names = [joint.name for joint in joints]
         self.assembly.require_closed(*request.arrays[:2])
 
-        def one(q: Array, v: Array, tau: Array) -> Array:
-            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in m.independent_joints}
-            found = net.solve(*({n: p[k] for n, p in parts.items()} for k in range(2)),
-                              forces={n: p[2] for n, p in parts.items()})
-            return np.concatenate([np.atleast_1d(found.accelerations[j.name]) for j in m.independent_joints])
+        def accelerations(arrays: Sequence[Array]) -> Array:
+            lead = batch_shape(arrays)
+            wide = [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays]
+            q = {joint.name: wide[0][:, joint.q] for joint in joints}
+            v, tau = ({joint.name: x[:, joint.v] for joint in joints} for x in wide[1:])
+            if lead:
+                return forward_accelerations(net, q, v, tau, names).reshape(*lead, -1)
+            found = net.solve({n: x[0] for n, x in q.items()}, {n: x[0] for n, x in v.items()},
+                              forces={n: x[0] for n, x in tau.items()})  # fmt: skip
+            return np.concatenate([np.atleast_1d(found.accelerations[n]) for n in names])
 
-        return each_state(one, request.arrays, (m.nv,))
+        def some(part: Request) -> Array:
+            try:
+                return accelerations(part.arrays)
+            except PolybodyError:  # of a batch without names and places: the first such state says them
+                lead = batch_shape(part.arrays)
+                if lead:
+                    raise_by_state(accelerations, part.arrays, [0] * len(lead))
+                raise
+
+        rows = self.mechanism.nv + len(self.constraints.constraints)
+        return in_parts(self, request, some, NETWORK * rows)
 
     def _require_on_constraints(self, request: Request, bad: tuple[bool, bool]) -> None:
         """Raise where states (and velocities), or accelerations, seem to break the constraints."""

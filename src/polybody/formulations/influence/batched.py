@@ -90,9 +90,10 @@ def pair_loads(m: Array, j: Array, carried: Array, sigma: Array, *, domain: Doma
 
 
 def arrays_of_composites(
-    mechanism: Mechanism, S: Array, carried: Array, pairs: Callable[..., tuple[Array, ...]]
+    mechanism: Mechanism, S: Array, carried: Array, armature: Array, pairs: Callable[..., tuple[Array, ...]]
 ) -> tuple[Array, Array]:
-    """(I*, P*) of states (..., columns, 6), (..., nb, 25) as numbers; `pairs` is `pair_loads` over batches."""
+    """(I*, P*) of states (..., columns, 6), (..., nb, 25), (..., nv, nv) as numbers; `pairs` is `pair_loads` over
+    batches. Of the mechanism only its structure is read: numbers of it may differ from state to state."""
     lead, n = S.shape[:-2], len(mechanism.slots)
     S, carried = S.reshape(-1, n, 6), carried.reshape(-1, *carried.shape[-2:])
     inertia, power = np.zeros((len(S), n, n)), np.zeros((len(S), n, n, n))
@@ -112,8 +113,8 @@ def arrays_of_composites(
             _fill(inertia[piece], power[piece], index, own, sigma[index[:, None], index], part)
     if mechanism.followers:
         inertia, power = (folded(x, mechanism.slots, mechanism.nv, x.ndim - 1) for x in (inertia, power))
-    inertia, n = inertia + mechanism.armature, mechanism.nv
-    return inertia.reshape(*lead, n, n), power.reshape(*lead, n, n, n)
+    n = mechanism.nv
+    return inertia.reshape(*lead, n, n) + armature, power.reshape(*lead, n, n, n)
 
 
 def _joint_of_column(mechanism: Mechanism) -> Array:

@@ -219,56 +219,74 @@ def center_influence(mechanism: Mechanism, q: Array, order: int = 3, *, domain: 
     mass = sum(body.mass for body in mechanism.bodies)
     if mass == 0:
         raise InputError(f"{mechanism.name!r} has no mass, so it has no centre of mass")
-    if check_order(order) < 3:
-        return _center_influence(at, mass, order)
-    total: list[Array] = []
-    for body, (R, p) in zip(mechanism.bodies, at.poses, strict=True):
-        found = point_influence(at, body.index, p + R @ domain.array(body.com), order)
-        parts = [part * domain.const(body.mass) for part in (found.G, found.H, found.D) if part is not None]
-        total = [a + b for a, b in zip(total, parts, strict=True)] if total else parts
-    result = []
-    for part in total:
-        linear = part / domain.const(mass)
-        linear[:3] = domain.zeros(*part[:3].shape)
-        result.append(linear)
-    return Influence(*result)
+    return center_orders(mechanism, center_columns(at, mass), check_order(order), domain=domain)
 
 
-def _center_influence(at: Configured, mass: Any, order: int) -> Influence:
-    """G and H of the centre of mass by sums over what each column moves, of bodies k with masses m_k at c_k:
-
-        X_n = Σ m_k x_n(c_k) = m_n v_n + ω_n × Σ m_k c_k,      H_mn: X in the place of x where both move a body
-
-    since of two such columns one moves all that the other does.
-    """
+def center_columns(at: Configured, mass: Any) -> Array:
+    """[ω_n; X_n] of every column, 6×columns, with X_n the velocity of the centre of mass along column n: of bodies k
+    with masses m_k at c_k, Σ m_k x_n(c_k) / m = (m_n v_n + ω_n × Σ m_k c_k) / m over what the column moves."""
     m, domain = at.mechanism, at.domain
     count = len(m.slots)
-    moved = np.zeros((len(m.bodies), count), dtype=bool)
     weight, moment = domain.zeros(count), domain.zeros(3, count)
     for body, (R, p) in zip(m.bodies, at.poses, strict=True):
         columns, own = support(m, body.index), domain.const(body.mass)
-        moved[body.index, columns] = True
         weight[columns] = weight[columns] + own
         moment[:, columns] = moment[:, columns] + ((p + R @ domain.array(body.com)) * own)[:, None]
     screws = np.concatenate([domain.zeros(6, 0), *at.maps], axis=1)
-    X = (screws[3:] * weight + cross(screws[:3], moment)) / domain.const(mass)
-    found = [np.concatenate([domain.zeros(3, count), X])]
+    return np.concatenate([screws[:3], (screws[3:] * weight + cross(screws[:3], moment)) / domain.const(mass)])
+
+
+def center_orders(mechanism: Mechanism, columns: Array, order: int, *, domain: Domain = FLOAT) -> Influence:
+    """The coefficients of the centre of mass from `center_columns`, which may have states as a third index.
+
+    Of two columns that move a common body one moves all that the other does, so that H and D are those of a point with
+    X in the place of x where both do (m and n; a column l that moves nothing of n has L_l X_n = 0), and zero elsewhere.
+    """
+    count = len(mechanism.slots)
+    moved = np.zeros((len(mechanism.bodies), count), dtype=int)
+    for body in mechanism.bodies:
+        moved[body.index, support(mechanism, body.index)] = 1
+    further = (1,) * (columns.ndim - 2)
+    sigma, both = (domain.array(x.astype(int)).reshape(count, count, *further)
+                   for x in (incidence(mechanism), moved.T @ moved > 0))  # fmt: skip
+    none = domain.zeros(3, *columns.shape[1:])
+    found = [np.concatenate([none, columns[3:]])]
     if order > 1:
-        both = domain.array((moved.T.astype(int) @ moved.astype(int) > 0).astype(int))
-        H = second_order(np.concatenate([screws[:3], X]), domain.array(at.sigma.astype(int)), domain) * both
-        found.append(np.concatenate([domain.zeros(3, count, count), H[3:]]))
-    if m.followers:
-        found = [folded(x, m.slots, m.nv, k + 1, domain=domain) for k, x in enumerate(found)]
+        H = second_order(columns, sigma, domain)
+        H = np.concatenate([H[:3], H[3:] * both])
+        found.append(np.concatenate([domain.zeros(*H[:3].shape), H[3:]]))
+        if order > 2:
+            D = third_order(columns, H, sigma, domain)[3:] * both
+            found.append(np.concatenate([domain.zeros(*D.shape), D]))
+    if mechanism.followers:
+        found = [_folded(mechanism, x, k + 1, domain) for k, x in enumerate(found)]
     return Influence(*found)
+
+
+def _folded(mechanism: Mechanism, array: Array, indices: int, domain: Domain) -> Array:
+    """Axes 1 to `indices` summed over the columns of each velocity; states may follow them."""
+    last = np.moveaxis(array, range(1, indices + 1), range(-indices, 0))
+    summed = folded(last, mechanism.slots, mechanism.nv, indices, domain=domain)
+    return np.moveaxis(summed, range(-indices, 0), range(1, indices + 1))
+
+
+def higher_center_orders(mechanism: Mechanism, columns: Array, order: int) -> Influence:
+    """`center_orders` over leading dimensions (..., 6, columns); numbers."""
+    lead = columns.shape[:-2]
+    found = center_orders(mechanism, np.moveaxis(columns.reshape(-1, *columns.shape[-2:]), 0, 2), order)
+    parts = [x for x in (found.G, found.H, found.D) if x is not None]
+    return Influence(*(np.ascontiguousarray(np.moveaxis(x, -1, 0)).reshape(*lead, *x.shape[:-1]) for x in parts))
 
 
 __all__ = [
     "Configured",
     "Influence",
+    "center_columns",
     "center_influence",
     "check_order",
     "column_influence",
     "configured",
+    "higher_center_orders",
     "higher_orders",
     "influence",
     "local_coefficients",

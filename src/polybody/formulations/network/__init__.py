@@ -3,6 +3,7 @@
 Departures from the paper: docs/theory/network.md.
 """
 
+from polybody.formulations.network.batched import forward_accelerations
 from polybody.formulations.network.closed import ClosedForm
 from polybody.formulations.network.convert import network_of
 from polybody.formulations.network.graph import SystemGraph
@@ -24,6 +25,7 @@ __all__ = [
     "TerminalForm",
     "active_port",
     "bias_forces",
+    "forward_accelerations",
     "forward_dynamics",
     "inverse_dynamics",
     "mass_matrix",

@@ -20,6 +20,8 @@ from polybody.late import dataclass
 
 #: singular values below this part of the largest count as zero
 RANK_TOLERANCE = 1e-11
+#: reciprocal condition numbers above this are those of regular systems
+REGULAR = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ def solve_numbers(A: Array, B: Array) -> Answer:
     As = As * columns
     getrf, getrs, gecon = la.get_lapack_funcs(("getrf", "getrs", "gecon"), (As,))
     lu, pivots, _ = getrf(As)
-    if gecon(lu, np.abs(As).sum(axis=0).max())[0] > 1e-13:
+    if gecon(lu, np.abs(As).sum(axis=0).max())[0] > REGULAR:
         y = getrs(lu, pivots, Bs)[0]
         y = y + getrs(lu, pivots, Bs - As @ y)[0]  # one refinement: pin forces to the last digits
         return Answer(y * columns[:, None], np.zeros((A.shape[1], 0)), np.zeros_like(B))

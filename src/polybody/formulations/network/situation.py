@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.many import MANY
 from polybody.algebra.rotations import cross
 from polybody.algebra.spatial import twist_log
 from polybody.errors import InputError
+from polybody.formulations.network.fitting import fit_configuration, fit_many, lesser_way
 from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.holding import held_gap, relation_gap
 from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
@@ -250,13 +252,16 @@ class _Placing:
         """(q, gap): the joint's configuration nearest to the pose between its ports, and the twist that is left."""
         given = self.q.get(joint.name)
         if self.domain is not FLOAT:
-            if joint.model is not None and given is None and joint.model.constant_map is None:
+            if joint.model is not None and given is None and _needs_configuration(joint):
+                if self.domain is MANY:
+                    return fit_many(joint, X, shift), self.domain.zeros(6)
                 raise InputError(f"joint {joint.name!r} closes a loop; in symbols its configuration must be given")
             neutral = np.zeros(0) if joint.model is None else joint.model.neutral()
             return (self.domain.array(neutral) if given is None else given), self.domain.zeros(6)
         if joint.model is None:
             return np.zeros(0), twist_log(X, shift)
-        return fit_configuration(joint, X, shift, given)
+        q, gap = fit_configuration(joint, X, shift, given)
+        return (lesser_way(joint, q) if given is None else q), gap
 
     def refuse_open_loops(self) -> None:
         size = max([1e-3, *(float(np.abs(f.p).max()) for f in self.result.frames.values())])
@@ -321,6 +326,12 @@ class _Placing:
         return " - ".join([*path, path[0]])
 
 
+def _needs_configuration(joint: JointPart) -> bool:
+    """Whether a joint's directions or what acts along them depend on its configuration."""
+    assert joint.model is not None
+    return joint.model.constant_map is None or bool(joint.stiffness.any()) or joint.limits is not None
+
+
 def held_gaps(net: NetworkBuilder, state: Situation) -> dict[str, tuple[Array, Array]]:
     """{rod, guide or relation: (gap, slip)}."""
     gaps = {name: held_gap(net, part, state) for name, part in net.parts.holds.items()}
@@ -337,39 +348,11 @@ def gear_gaps(gear: GearPart, state: Situation) -> tuple[Any, Any]:
     return follower.q[0] - leader.q[0] * k - c, follower.v[0] - leader.v[0] * k
 
 
-def fit_configuration(joint: JointPart, X: Array, shift: Array, start: Array | None = None) -> tuple[Array, Array]:
-    """(q, gap) with X(q) nearest to the pose (X, shift): Gauss-Newton on the joint's manifold, from several starts."""
-    assert joint.model is not None
-    model, rng = joint.model, np.random.default_rng(0)
-    starts = [model.neutral() if start is None else start, *(model.random(rng) for _ in range(5))]
-    best: tuple[Array, Array] | None = None
-    for q in starts:
-        for _ in range(40):
-            gap = _gap(model, q, X, shift)
-            step = np.linalg.lstsq(model.velocity_map(q), gap, rcond=None)[0]
-            if np.abs(step).max(initial=0.0) < 1e-15:
-                break
-            q = model.integrate(q, step)
-        gap = _gap(model, q, X, shift)
-        if best is None or np.linalg.norm(gap) < np.linalg.norm(best[1]):
-            best = (q, gap)
-        if np.linalg.norm(best[1]) < 1e-10:
-            break
-    assert best is not None
-    return best
-
-
-def _gap(model: Any, q: Array, X: Array, shift: Array) -> Array:
-    R, p = model.configuration(q)
-    return twist_log(R.T @ X, R.T @ (shift - p))
-
-
 __all__ = [
     "LOOP_TOLERANCE",
     "JointState",
     "Placed",
     "Situation",
-    "fit_configuration",
     "gear_gaps",
     "held_gaps",
     "joint_values",

@@ -16,6 +16,8 @@ from polybody.late import dataclass
 
 #: what a contradiction must exceed, relative to the size of what is given
 CONTRADICTION = 1e-7
+#: entries of null vectors above this part of the largest move something
+MOVES = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ def _refuse_open_motion(tableau: Tableau, answer: Answer) -> None:
     reach = np.abs(answer.null) / np.maximum(np.abs(answer.null).max(axis=0), 1e-300)
     for joint in tableau.net.parts.joints.values():
         rows = reach[tableau.columns[("a", joint.name)]]
-        if rows.max(initial=0.0) > 1e-6 and joint.name not in tableau.problem.opened:
+        if rows.max(initial=0.0) > MOVES and joint.name not in tableau.problem.opened:
             raise PolybodyError(
                 f"floating: the acceleration of joint {joint.name!r} is not determined, nothing that it moves has "
                 "inertia along its motion; give its body mass and inertia, or the joint an armature"
