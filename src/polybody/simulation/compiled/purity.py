@@ -6,7 +6,7 @@ reach what is the function's own: its arguments, which are copies, and what it m
 must then be harmless: functions, numbers, texts or arrays of NumPy, and the arrays are read-only while it is run on
 symbols. The same is asked of actions of events: who has one called may have it called to do something elsewhere.
 
-What a function reads from outside is compiled with the value that it had. `Knowledge` tells whether it still has it.
+What a function reads from outside is compiled with the value that it had. `Knowledge` reports whether it still has it.
 """
 
 from __future__ import annotations
