@@ -31,6 +31,8 @@ BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
 MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
 PARTS = 10  # of the interval between two output times: degree of the polynomial
+FIRST_CHUNK = 16  # of the first call: what comes after an event is computed in vain
+SHORTEST = 1e-5  # seconds: first interval after a beginning
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
@@ -40,7 +42,7 @@ def sundials_steps(
     name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
     """Steps from one wanted time to the next, and across singular configurations of loops."""
-    times, chunk = wanted_times(t, end, options), LOOP_CHUNK if problem.loops else CHUNK
+    times, chunk, longest = wanted_times(t, end, options), FIRST_CHUNK, LOOP_CHUNK if problem.loops else CHUNK
     before = t, y
     while len(times):
         across = ahead(problem, before, t, y, times[0], end, options) if problem.loops else None
@@ -66,17 +68,24 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        for done, (time, within) in enumerate(zip(grid, states, strict=True), 1):
+        chunk, counts = min(2 * chunk, longest), _shared(count, t, grid)
+        for done, (time, within, count) in enumerate(zip(grid, states, counts, strict=True), 1):
             raw = within[-1]
             if not finite(raw):
                 raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(through, t, time, np.vstack([y, within[:-1], new]))
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
-            before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
+            before, (t, y, tries) = (t, y), (time, new, 0)
             times = times[1:]
             if problem.loops and done < len(grid) and crossing_time(problem, y) < horizon(problem, t, y, times[0]):
                 break
+
+
+def _shared(count: int, t: float, grid: Array) -> list[int]:
+    """Inner steps of a call as those of its intervals, by their lengths: an event makes those after it void."""
+    upto = np.ceil(count * (grid - t) / (grid[-1] - t)).astype(int)
+    return np.diff(upto, prepend=0).tolist()
 
 
 def ahead(
@@ -99,7 +108,11 @@ def horizon(problem: Problem, t: float, y: Array, following: float) -> float:
 
 
 def wanted_times(t: float, end: float, options: Options) -> Array:
-    """The driver's sample times after t, at most `max_step` apart, `end` last."""
+    """The driver's sample times after t, at most `max_step` apart, `end` last.
+
+    The first interval is halved down to `SHORTEST`: where a motion begins, or goes on after an impact, it has its
+    quickest parts, and the next rebound may follow at once. A polynomial over all of it would not see that.
+    """
     inside = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
     marks = [t, *inside, end]
     fine: list[float] = []
@@ -107,7 +120,9 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
         count = int(np.ceil((b - a) / min(options.max_step, max(0.05, (end - t) / MOST_MARKS))))
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
-    return np.array(fine)
+    halvings = int(np.ceil(np.log2(max((fine[0] - t) / SHORTEST, 1.0))))
+    first = t + (fine[0] - t) * 2.0 ** -np.arange(halvings, 0, -1.0)
+    return np.concatenate([first[first > t + 1e-12 * (1 + abs(t))], fine])
 
 
 def subdivided(t: float, grid: Array) -> Array:
