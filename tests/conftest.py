@@ -11,7 +11,7 @@ from typing import Any
 # Tests' matrices are small: BLAS' own threads only wait for each other. Set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Compiling would be half of the suite's time, for code that is run a few times. Kernels are interpreted instead, which
+# Compiling would be much of the suite's time, for code that is run a few times. Kernels are interpreted instead, which
 # gives the same bits (kernels/test_tiers.py), except in the tests that `OPTIMISED` names.
 os.environ.setdefault("POLYBODY_TIER", "fast")
 
@@ -51,6 +51,9 @@ OPTIMISED = (
     "model/test_together.py",
     # machines with loops: differences along closed states
     "model/test_loop_derivatives.py::test_forward_derivatives_equal_differences_along_closed_states",
+    # networks: a tableau of their equations, the expanded model
+    "networks/test_random_networks.py",
+    "networks/test_random_pieces.py",
     # rolled code: the text on numbers
     "model/test_long_chains.py",
     # float32: float64
