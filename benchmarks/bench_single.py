@@ -11,8 +11,8 @@ among the states of the robot; inputs are numbers of float32, so that it is the 
 forward dynamics is singular are left out there.
 
 Loops: throughput and accuracy at random states of mechanisms with loops, those left out that float64 answers by
-singular values, as both precisions take as long for them. The error of a state is over the largest entry of its own
-answer, or over that of the state in the middle where its own is smaller.
+singular values, as they are or rounded to float32, as both precisions take as long for them. The error of a state is
+over the largest entry of its own answer, or over that of the state in the middle where its own is smaller.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
     good = np.ones(states, dtype=bool)
     for quantity, plan in along(engine, q):
         engine._can_drive(quantity, plan, q)
-        good &= ~doubtful(engine.eliminated(quantity, *(given[k] for k in quantity.arguments), plan=plan)[-1])
+        for near in (given, {key: x.astype(np.float32).astype(float) for key, x in given.items()}):
+            good &= ~doubtful(engine.eliminated(quantity, *(near[k] for k in quantity.arguments), plan=plan)[-1])
     kept = np.resize(np.flatnonzero(good), states)
     return model, {key: np.ascontiguousarray(x[kept]) for key, x in given.items()}
 

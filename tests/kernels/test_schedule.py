@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from polybody.kernels.schedule import LONG, REGISTERS, moves, schedule
+from polybody.kernels.schedule import AT_ONCE, LONG, REGISTERS, SIDE_BY_SIDE, moves, schedule
 from polybody.kernels.tape import INPUT, Builder, Tape, from_function
 
 
@@ -71,6 +71,51 @@ def test_a_short_tape_is_computed_depth_first():
     for tape, registers, cut in cases:
         assert tape.operations() < LONG[cut and registers == REGISTERS]
         assert schedule(tape, registers, cut=cut) != [n for n, node in enumerate(tape.nodes) if node[0] >= 0]
+
+
+def chains(count: int, steps: int) -> Tape:
+    """Products that each need the one before, in several chains."""
+    build = Builder()
+    c = [build.node(INPUT, 1, s) for s in range(steps)]
+    ends = []
+    for k in range(count):
+        value = build.node(INPUT, 0, k)
+        for factor in c:
+            value = build.node(ca.OP_MUL, value, factor)
+        ends.append(value)
+    return Tape(build.nodes, [ends], [count, steps])
+
+
+def test_chains_of_a_short_function_are_computed_side_by_side_and_each_step_once():
+    tape = chains(8, 45)
+    assert SIDE_BY_SIDE[0] <= tape.operations() < SIDE_BY_SIDE[1]
+    steps = schedule(tape, cut=True, single=True)
+    assert len(set(steps)) == len(steps) == tape.operations()
+    assert distances(tape, steps) == {8}
+    assert distances(tape, schedule(tape, cut=True)) == {1}  # one chain after the other
+
+
+def distances(tape: Tape, steps: list) -> set[int]:
+    """How far each step is from those whose results it needs."""
+    at = {step: k for k, step in enumerate(steps)}
+    return {at[step] - at[a] for step in steps for a in tape.arguments(step) if a in at}
+
+
+def test_no_more_values_wait_at_once_than_said():
+    build = Builder()
+    x = [build.node(INPUT, 0, k) for k in range(200)]
+    squares = [build.node(ca.OP_MUL, value, value) for value in x]  # all could be computed before the first sum
+    total = squares[0]
+    for value in squares[1:]:
+        total = build.node(ca.OP_ADD, total, value)
+    tape = Tape(build.nodes, [[total]], [len(x)])
+    steps = schedule(tape, cut=True, single=True)
+    known = set(x)
+    assert moves({n: tape.arguments(n) for n in range(len(tape.nodes))}, steps, known, AT_ONCE + 1) == 0
+    assert moves({n: tape.arguments(n) for n in range(len(tape.nodes))}, steps, known, AT_ONCE - 1) > 0
+    for step in steps:
+        assert set(tape.arguments(step)) <= known
+        known.add(step)
 
 
 def test_moves_are_counted_with_the_best_choice_of_what_to_drop():

@@ -18,7 +18,7 @@ from polybody.kernels.target import Target
 def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
     tape = fused(tape) if target.fma else tape
-    steps = schedule(tape, target.held, cut=True)
+    steps = schedule(tape, target.held, cut=True, single=target.lanes <= target.register)
     ports, frame = _ports(tape, target), Frame(tape, steps)
     asked = ports.first_output if isinstance(ports, TableRows) else len(ports.sizes)
     requests = next_lines(ports.sizes, ports.first_output, asked, target)

@@ -43,8 +43,8 @@ from polybody.properties import cached_property
 NANOSECONDS = 0.06  # of one float64 addition of a state, one thread: measured; to decide about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
-SMALL_BODY = 560  # operations: twice the lanes pay below, and
-FEW_RESULTS = {8: 128, 4: 40}  # up to so many results, by the bytes of a number
+SMALL_BODY = {8: 560, 4: 520}  # operations, by the bytes of a number: twice the lanes pay below, and
+FEW_RESULTS = {8: 128, 4: 40}  # up to so many results
 TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle signals
 FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system must still provide
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
@@ -266,9 +266,7 @@ class Kernel:
         """`batch` of plain arrays whose quaternions are unit (`guard`), in a few microseconds; None of any other."""
         return self._plain_batch(self._form, values, out, self._units)
 
-    def _plain_batch(
-        self, form: Form, values: Sequence[Any], out: Any, units: Sequence[tuple[int, int]] = ()
-    ) -> Any:
+    def _plain_batch(self, form: Form, values: Sequence[Any], out: Any, units: Sequence[tuple[int, int]] = ()) -> Any:
         """The usual batch (contiguous, of the kernel's dtype, one leading shape) with no detours; else None."""
         given = arrays.plain_shapes(values, self.dtype)
         known = self._known.get(given) if given else None
@@ -319,9 +317,7 @@ class Kernel:
             for value, label, (_, shape) in zip(given, labels, self.outputs, strict=True)
         ]
 
-    def _evaluate(
-        self, form: Form, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]
-    ) -> None:
+    def _evaluate(self, form: Form, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]) -> None:
         """Convert what the body cannot use as it is, in pieces if that is much, and run."""
         leading = len(batch)
         convert = [not arrays.plain(a, a.ndim - 1, self.dtype) for a in given]
@@ -528,9 +524,10 @@ def _best_lanes(target: Target, nodes: int, results: int) -> int:
     Larger ones lose: a Panda's inverse dynamics (768 operations) in single precision 16.4 ns with one, 22.0 with two
     (Zen 3). So do those that turn many results of single precision, which wait for each other in groups of eight: mass
     matrix and Jacobian of a Panda without fingers (49 and 42 results) 16.5 and 12.4 ns with one, 18.6 and 13.2 with
-    two; but a UR5's (36) 10.6 and 9.9, 10.3 and 9.6.
+    two; but a UR5's (36) 10.6 and 9.9, 10.3 and 9.6. Its forward dynamics (540 operations) in single precision takes
+    14.6 with one, as `schedule` computes those side by side, and 16.1 with two.
     """
-    small = nodes <= SMALL_BODY and results <= FEW_RESULTS[target.size]
+    small = nodes <= SMALL_BODY[target.size] and results <= FEW_RESULTS[target.size]
     return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
