@@ -33,3 +33,17 @@ def test_rebounds_that_follow_each_other_at_once_are_all_found(arm, wanted, meth
     np.testing.assert_allclose(times[:15], reference[:15], rtol=0, atol=1e-7)
     np.testing.assert_allclose(run.q[-1], wanted.q[-1], rtol=0, atol=1e-8)
     assert run.audit.trusted, run.audit.doubts
+
+
+@pytest.mark.parametrize(("method", "compiled"), [("cvodes", None), ("cvodes", False), ("idas", None)])
+def test_dense_output_follows_a_short_pulse_between_two_recorded_states(arm, method, compiled):
+    """Two milliseconds of force, states recorded every tenth of a second."""
+    push = {"b2": lambda t: np.array([0, 30 * np.exp(-(((t - 0.213) / 0.002) ** 2)), 0, 0, 0, 0])}
+    times = np.linspace(0, 0.3, 1001)
+    given = {"wrenches": push, "dense": True}
+    ours = pb.simulate(
+        arm, 0.3, np.zeros(3), method=method, rtol=1e-8, atol=1e-9, sample=0.1, compiled=compiled, **given
+    )  # fmt: skip
+    wanted = pb.simulate(arm, 0.3, np.zeros(3), rtol=1e-12, atol=1e-13, max_step=1e-3, **given)
+    assert np.abs(np.diff(wanted.at(times)[1], axis=0)).max() > 0.03  # speeds change that much in 0.3 ms
+    np.testing.assert_allclose(ours.at(times)[1], wanted.at(times)[1], rtol=0, atol=1e-5)

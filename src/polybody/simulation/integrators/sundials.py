@@ -3,7 +3,8 @@
 A solver goes from one wanted time to the next without telling its inner steps; states are put back on their manifold
 (quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Between wanted times a state is
 the polynomial through the solver's own output at Chebyshev's points: a cubic over 0.05 s located impacts to 1e-7 s
-only, and runs with hits had energy errors of 1e-4. Every evaluation comes back to Python, with its exact Jacobian: so a
+only, and runs with hits had energy errors of 1e-4. Where such a polynomial does not follow the motion, the interval is
+solved again in four parts. Every evaluation comes back to Python, with its exact Jacobian: so a
 run can be interrupted, and an error of a user's function ends it.
 """
 
@@ -32,6 +33,7 @@ MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
 PARTS = 10  # of the interval between two output times: degree of the polynomial
 FIRST_CHUNK = 16  # of the first call: what comes after an event is computed in vain
+ROUGH = 100.0  # tolerances: what a polynomial may leave out of the solver's states
 SHORTEST = 1e-5  # seconds: first interval after a beginning
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
@@ -68,7 +70,11 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        chunk, counts = min(2 * chunk, longest), _shared(count, t, grid)
+        good, times = smooth(t, y, grid, states, times, options)
+        if not good:
+            continue
+        chunk, counts = min(2 * chunk, longest), _shared(count, t, grid)[:good]
+        grid, states = grid[:good], states[:good]
         for done, (time, within, count) in enumerate(zip(grid, states, counts, strict=True), 1):
             raw = within[-1]
             if not finite(raw):
@@ -140,6 +146,38 @@ def chebyshev() -> tuple[Array, Array]:
     weights = (-1.0) ** k
     weights[[0, -1]] /= 2
     return (1 - np.cos(np.pi * k / PARTS)) / 2, weights
+
+
+def smooth(
+    t: float, y: Array, grid: Array, within: Array, times: Array, options: Options
+) -> tuple[int, Array]:  # fmt: skip
+    """(how many first intervals have a polynomial that follows the solver's states to its tolerances, the wanted times
+    with all others in four parts).
+
+    The last two Chebyshev coefficients tell: those of a smooth motion have died away. `within` (n, PARTS, size) are
+    states at the points of each interval of the grid.
+    """
+    if not len(within):
+        return 0, times
+    starts = np.concatenate([y[None], within[:-1, -1]])
+    nodes = np.concatenate([starts[:, None], within], axis=1)[:, :, :-1]  # all but the work
+    last = np.abs(np.einsum("jk,nks->njs", _last_coefficients(), nodes)).max(axis=1)
+    allowed = ROUGH * (options.atol + options.rtol * np.abs(nodes).max(axis=1))
+    ends = grid[: len(within)]
+    lengths = np.diff(ends, prepend=t)
+    rough = np.flatnonzero((last > allowed).any(axis=1) & (lengths > SHORTEST))
+    if not len(rough):
+        return len(within), times
+    between = ends[rough, None] - lengths[rough, None] * np.array([0.75, 0.5, 0.25])
+    return int(rough[0]), np.union1d(times, between)
+
+
+@cache
+def _last_coefficients() -> Array:
+    """(2, PARTS + 1): the last two Chebyshev coefficients of the polynomial through values at the points."""
+    k = np.arange(PARTS + 1)
+    half = np.where((k == 0) | (k == PARTS), 0.5, 1.0)
+    return np.array([2.0 * half * np.cos(np.pi * k * (PARTS - 1) / PARTS), half * (-1.0) ** k]) / PARTS
 
 
 def through(t0: float, t1: float, states: Array) -> Interpolant:
@@ -306,6 +344,6 @@ def _reason(said: str, error: Exception) -> str:
 
 
 __all__ = [
-    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
+    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate", "smooth",
     "solver_options", "subdivided", "sundials_steps", "through", "wanted_times",
 ]  # fmt: skip
