@@ -69,6 +69,22 @@ def test_inverse_kinematics_solves_every_reachable_pose_within_limits() -> None:
     assert np.all((found.q >= low) & (found.q <= high))
 
 
+def test_inverse_kinematics_enters_corners_of_the_limits_from_outside() -> None:
+    """Targets whose only solutions within a Puma's limits lie close to them: one of some 10,000 was missed."""
+    model = pb.load("puma560")
+    frame, count = model.frame_names[-1], 30
+    q = np.array([
+        [-2.609613975754516, 3.9023663205566317, 0.6731764002049418, 0.07156217526424702, 1.1937190533167155, 4.17],
+        [2.2078973567402094, -0.6409813503804004, -3.8939451825888876, 0.975962734121889, 1.6569158491643667, 0.42],
+    ])  # fmt: skip
+    found = pb.inverse_kinematics(model, {frame: np.repeat(model.pose(q, frame), count, axis=0)})
+    low, high = bounds(model)
+    assert np.all((found.q >= low) & (found.q <= high))
+    assert bool(found), np.bincount(np.flatnonzero(~found.converged) // count)
+    assert max(found.position_error.max(), found.rotation_error.max()) <= 1e-9
+    assert found.restarts.max() > 0
+
+
 def test_spline_of_rotations_has_the_velocities_of_its_differences() -> None:
     build = pb.Builder("ball")
     build.body("b", 1.0, inertia=(1, 2, 3))

@@ -11,8 +11,9 @@ over, where clipping alone would stay there.
 
 The damping vanishes with the error (Sugihara's choice), so that convergence ends quadratic, and no step needs to be
 taken back. The whole step is one compiled kernel. A start that has not converged after some steps is drawn anew; every
-state of a batch keeps its own count. Loops and couplings are one more target: e has the rows −φ(q), J those of the
-constraints, and an answer is on them to the tolerance.
+state of a batch keeps its own count. Half of the restarts look beyond the limits: whole turns bring some of what they
+find back within, and a basin that limits have cut to a corner is entered from outside. Loops and couplings are one more
+target: e has the rows −φ(q), J those of the constraints, and an answer is on them to the tolerance.
 """
 
 from __future__ import annotations
@@ -219,6 +220,7 @@ class _Box:
         m = model.mechanism
         self.low, self.high = np.full(m.nq, -np.inf), np.full(m.nq, np.inf)
         self.start, self.end = np.full(m.nq, -1.0), np.full(m.nq, 1.0)
+        self.turns = np.zeros(m.nq, dtype=bool)  # coordinates whose whole turns change no pose
         self.spheres: list[slice] = []
         for joint in m.independent_joints:
             forward = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
@@ -229,6 +231,8 @@ class _Box:
             turning = np.linalg.norm(forward.map.H[:3], axis=0) > 0 if isinstance(forward, MapJoint) else False
             reach = np.where(turning, np.pi if joint.model.rates_are_velocities else 1.2, 1.0)
             bounded = np.isfinite(self.low[joint.q]) & np.isfinite(self.high[joint.q])
+            if isinstance(forward, MapJoint) and joint.model.rates_are_velocities:
+                self.turns[joint.q] = turning & ~forward.map.H[3:].any(axis=0)
             self.start[joint.q] = np.where(bounded, self.low[joint.q], -reach)
             self.end[joint.q] = np.where(bounded, self.high[joint.q], reach)
         #: {index of v: (index of q, lower, upper)}
@@ -242,6 +246,14 @@ class _Box:
 
     def clip(self, q: Array) -> Array:
         return np.clip(q, self.low, self.high) if self.bounded else q
+
+    def turned(self, q: Array) -> tuple[Array, Array]:
+        """q (n, nq) brought within the limits by whole turns where these do, and which of them are within, (n,)."""
+        low = np.where(self.turns & np.isfinite(self.low), self.low, q)
+        high = np.where(self.turns & np.isfinite(self.high), self.high, q)
+        turns = np.ceil(np.maximum(low - q, 0) / (2 * np.pi)) - np.ceil(np.maximum(q - high, 0) / (2 * np.pi))
+        q = q + 2 * np.pi * turns
+        return q, np.all((q >= self.low) & (q <= self.high), axis=1)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         q = rng.uniform(self.start, self.end, size=(count, len(self.low)))
@@ -291,7 +303,9 @@ def inverse_kinematics(
         part = slice(first, first + TOGETHER)
         rows, own = _numbers([goal[part] for goal in wide]), None if values is None else values[part]
         search = _Search(model, kinds, rows, starts[part], limits, prefer, gain, tolerance, generator, own)
-        search.run(restarts, steps)
+        beyond = restarts // 2 if search.may_look_beyond else 0
+        search.run(restarts - beyond, steps)
+        search.run_beyond(beyond, steps)
         found.take(part, search)
     return found.result(lead)
 
@@ -334,7 +348,7 @@ class _Search:
         self, model: Model, kinds: tuple[_Target, ...], goals: Array, starts: Array, limits: bool, prefer: Any,
         gain: float, tolerance: float, rng: np.random.Generator, parameters: Array | None = None,
     ) -> None:
-        self.parameters = parameters
+        self.parameters, self.kinds = parameters, kinds
         self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
         self.box, self.limits = _Box(model), limits
         self.square = tolerance**2
@@ -382,6 +396,37 @@ class _Search:
                 age[active[again]] = 0
             self.q[active] = following
             active = active[~(arrived | given_up)]
+
+    @property
+    def may_look_beyond(self) -> bool:
+        """Whether limits hold that whole turns could keep; a preference and loops choose among what is within."""
+        return self.limits and self.box.bounded and self.prefer is None and not self.hard
+
+    def run_beyond(self, restarts: int, steps: int) -> None:
+        """Restarts of what is not done, without limits; only what is within them, after whole turns, counts."""
+        active = np.flatnonzero(~self.done)
+        if not len(active) or not restarts:
+            return
+        kernel = _step_kernel(self.model, self.kinds, False, None)
+        for _ in range(restarts):
+            moving, q = active, self._drawn(len(active))
+            self.tries[active] += 1
+            for _ in range(steps + 1):
+                values = None if self.parameters is None else self.parameters[moving]
+                following, errors = kernel(q, self.goals[moving], parameters=values)
+                worst = errors.reshape(len(moving), -1).max(axis=1)
+                inside, within = self.box.turned(q)
+                nearer = within & (worst < self.errors[moving].reshape(len(moving), -1).max(axis=1))
+                self.best[moving[nearer]], self.errors[moving[nearer]] = inside[nearer], errors[nearer]
+                arrived = worst <= self.square
+                self.done[moving[arrived & within]] = True
+                self.steps[moving] += 1
+                moving, q = moving[~arrived], following[~arrived]
+                if not len(moving):
+                    break
+            active = active[~self.done[active]]
+            if not len(active):
+                return
 
     def _drawn(self, count: int) -> Array:
         """New starts; with loops they are closed, or most would lead nowhere."""

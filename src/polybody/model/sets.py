@@ -34,8 +34,9 @@ R = TypeVar("R")
 #: matrices of all velocities and rows that functions of `large` batches need on their way, arrays with three indices of
 #: velocities, and numbers up to which a batch is not large
 MATRICES, ARRAYS, FEW = 4, 16, 8192
-#: functions whose results have three indices of velocities, beside those of third order
-CUBES = frozenset({"dynamic_arrays", "reduced_dynamics"})
+#: functions whose results have three indices of velocities, beside those of third order, and how many such arrays they
+#: are counted as: with 16 a humanoid's were computed three states at a time
+CUBES = {"dynamic_arrays": 2, "reduced_dynamics": 4}
 #: arguments (..., n) that have leading dimensions of states
 OF_STATES = frozenset({
     "q", "v", "a", "tau", "jerk", "u_dot", "u_ddot", "forces", "currents", "voltages", "momentum",
@@ -73,9 +74,9 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
             return tuple(_leaves(found))
 
         nv, rows = _model_of(owner).nv, len(_model_of(owner).engine.constraints.constraints)
-        third = nv**3 if options.get("order", usual) == 3 or function.__name__ in CUBES else 0
-        matrices = MATRICES if usual is None and not third else ARRAYS  # coefficients of second order are larger, too
-        whole = in_pieces(some, arrays, 8 * (matrices * (nv + rows) ** 2 + ARRAYS * third))
+        cubes = ARRAYS if options.get("order", usual) == 3 else CUBES.get(function.__name__, 0)
+        matrices = MATRICES if usual is None and not cubes else ARRAYS  # coefficients of second order are larger, too
+        whole = in_pieces(some, arrays, 8 * (matrices * (nv + rows) ** 2 + cubes * nv**3))
         return _rebuilt(forms[0], iter(whole if isinstance(whole, tuple) else (whole,)))
 
     return call  # type: ignore[return-value]
