@@ -251,6 +251,20 @@ def test_short_and_varied_robots_stay_straight_lines():
     assert not long_chains.worth_rolling(chain(8))
 
 
+def test_the_coriolis_matrix_of_a_chain_of_few_kinds_is_rolled_from_41_joints_on():
+    """Straight lines of 45 joints take 10 s to compile; of many kinds, rolled code would take as long."""
+    model, oblique = Model(chain(45)), chain(45).description
+    q, v = np.random.default_rng(2).normal(size=(2, 45))
+    with mock.patch.object(TreeEngine, "traced", side_effect=AssertionError("traced")):
+        found = model.coriolis_matrix(q, v)
+    text = denoc.coriolis_matrix(model.mechanism, q, v, domain=FLOAT)
+    np.testing.assert_allclose(found, text, rtol=0, atol=1e-12 * np.abs(text).max())
+    axes = [x / np.linalg.norm(x) for x in np.random.default_rng(3).normal(size=(45, 3))]
+    joints = [replace(joint, axis=frozen_array(axis)) for joint, axis in zip(oblique.joints, axes, strict=True)]
+    for other in (chain(40), mechanism_from(replace(oblique, joints=tuple(joints)))):
+        assert not long_chains.coriolis_early(other)
+
+
 @cache
 def rotors(n: int) -> Mechanism:
     """The chain with transmissions that couple every fourth joint to the next one."""

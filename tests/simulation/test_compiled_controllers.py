@@ -6,6 +6,8 @@ be compiled, instants of sampling included, and a controller that is added to th
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -96,6 +98,22 @@ def controllers(name: str) -> dict[str, Callable[[], Any]]:
 
 def test_every_controller_of_the_library_is_looked_at() -> None:
     assert set(controllers("tree")) == set(C.__all__) - {"Sampling"}  # which is a protocol
+
+
+def test_a_run_imports_no_other_controller_than_its_own() -> None:
+    """First answers wait for every module: 25 of them belong to controllers that the run has not."""
+    code = """if True:
+        import sys
+        import polybody as pb
+        model = pb.load("two-link")
+        run = pb.simulate(model, 0.01, controller=pb.controllers.GravityCompensation(model))
+        assert run.audit.path == "compiled", run.audit.path
+        folder = "polybody.simulation.controllers."
+        print(sorted(x.removeprefix(folder) for x in sys.modules if x.startswith(folder)))
+        print([x for x in sys.modules if x.endswith(("_laws", ".paths")) and x.startswith("polybody.")])
+    """
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == ["['gains', 'gravity', 'sampling']", "[]"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -291,7 +291,22 @@ class SymbolDomain(Domain):
         return np.array(evaluate(*rng.uniform(0.4, 1.6, size=len(names))), dtype=float).reshape(array.shape)
 
 
-class GraphDomain(Domain):
+class FoldingDomain(Domain):
+    """Scalars that fold what is known: numbers stay Python floats in arrays of objects."""
+
+    def array(self, values: Any) -> Array:
+        if isinstance(values, np.ndarray) and values.dtype == np.float64:
+            return values.astype(object)  # Python's floats
+        return super().array(values)
+
+    def zeros(self, *shape: int) -> Array:
+        return np.zeros(shape).astype(object)
+
+    def eye(self, n: int) -> Array:
+        return np.eye(n).astype(object)
+
+
+class GraphDomain(FoldingDomain):
     """Expression graphs of `Node`s, which kernels compile and CasADi reads. Known numbers stay Python floats."""
 
     name = "casadi"
@@ -303,11 +318,6 @@ class GraphDomain(Domain):
 
     def const(self, value: Any) -> Any:
         return value if isinstance(value, Node) else float(value)
-
-    def array(self, values: Any) -> Array:
-        if isinstance(values, np.ndarray) and values.dtype == np.float64:
-            return values.astype(object)  # Python's floats
-        return super().array(values)
 
     def _enter(self, value: Any) -> Any:
         return leaf(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
@@ -468,6 +478,7 @@ __all__ = [
     "ComplexDomain",
     "Domain",
     "FloatDomain",
+    "FoldingDomain",
     "GraphDomain",
     "MpmathDomain",
     "Scalar",

@@ -76,7 +76,7 @@ class Node:
                 if same(self, other):
                     return self * 2.0
             return Node(ADD, self, other)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return self._plus(float(other))
         return NotImplemented
 
@@ -118,7 +118,7 @@ class Node:
         return NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             if other == 0:
                 return -self
             if self.op is NEG:
@@ -138,7 +138,7 @@ class Node:
             if others is NEG:
                 return -(self * other.a)
             return Node(SQ, self) if op is others and same(self, other) else Node(MUL, self, other)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             if other == 0:
                 return 0.0
             if other == 1:

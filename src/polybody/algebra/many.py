@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.algebra.domains import Array, Domain
+from polybody.algebra.domains import Array, FoldingDomain
 
 _NUMBERS = (float, int, np.number)
 
@@ -30,7 +30,7 @@ class Many:
     def __add__(self, other: Any) -> Any:
         if type(other) is Many:
             return Many(self.x + other.x)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return self if other == 0 else Many(self.x + other)
         return NotImplemented
 
@@ -39,12 +39,12 @@ class Many:
     def __sub__(self, other: Any) -> Any:
         if type(other) is Many:
             return Many(self.x - other.x)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return self if other == 0 else Many(self.x - other)
         return NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return Many(-self.x) if other == 0 else Many(other - self.x)
         return NotImplemented
 
@@ -54,7 +54,7 @@ class Many:
     def __mul__(self, other: Any) -> Any:
         if type(other) is Many:
             return Many(self.x * other.x)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return 0.0 if other == 0 else self if other == 1 else Many(self.x * other)
         return NotImplemented
 
@@ -92,18 +92,13 @@ def _plain(x: Any) -> Any:
     return x.x if type(x) is Many else x
 
 
-class ManyDomain(Domain):
+class ManyDomain(FoldingDomain):
     """Numbers of many states at once."""
 
     name = "many"
 
     def const(self, value: Any) -> Any:
         return value if type(value) is Many else float(value)
-
-    def array(self, values: Any) -> Array:
-        if isinstance(values, np.ndarray) and values.dtype == np.float64:
-            return values.astype(object)  # Python's floats
-        return super().array(values)
 
     def sin(self, x: Any) -> Any:
         return Many(np.sin(x.x)) if type(x) is Many else math.sin(x)

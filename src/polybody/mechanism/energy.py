@@ -13,7 +13,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.mechanism.forces import spring_energy
-from polybody.mechanism.kinematics import Pose, body_poses, body_twists
+from polybody.mechanism.kinematics import Pose, body_poses, body_twists, relative_poses
 from polybody.mechanism.mechanism import Mechanism
 
 
@@ -26,8 +26,9 @@ def center_twists(mechanism: Mechanism, twists: list[Array], *, domain: Domain =
 
 def energy(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> tuple[Any, Any]:
     """(kinetic, potential): armature, rotors and springs included."""
-    poses = body_poses(mechanism, q, domain=domain)
-    twists = body_twists(mechanism, q, v, domain=domain)
+    across = relative_poses(mechanism, q, domain=domain)
+    poses = body_poses(mechanism, q, across, domain=domain)
+    twists = body_twists(mechanism, q, v, across, domain=domain)
     return kinetic_energy(mechanism, twists, v, domain=domain), potential_energy(mechanism, q, poses, domain=domain)
 
 
@@ -50,8 +51,9 @@ def potential_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domai
 
 def momentum(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
     """[angular; linear] momentum about the centre of mass, world axes."""
-    poses = body_poses(mechanism, q, domain=domain)
-    twists = body_twists(mechanism, q, v, domain=domain)
+    across = relative_poses(mechanism, q, domain=domain)
+    poses = body_poses(mechanism, q, across, domain=domain)
+    twists = body_twists(mechanism, q, v, across, domain=domain)
     linear, spin, orbital, first = (domain.zeros(3) for _ in range(4))
     for body, (R, p), (w, c_dot) in zip(
         mechanism.bodies, poses, center_twists(mechanism, twists, domain=domain), strict=True

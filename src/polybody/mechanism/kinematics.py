@@ -27,11 +27,18 @@ def relative_pose(joint: TreeJoint, q: Array, *, domain: Domain = FLOAT) -> Pose
     return placement @ R, domain.array(joint.position) + placement @ p
 
 
-def body_poses(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> list[Pose]:
-    """(R, p) of every body in the world."""
+def relative_poses(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> list[Pose]:
+    """(R, p) of every body in its parent's frame: for who wants poses and twists."""
+    return [relative_pose(joint, q, domain=domain) for joint in mechanism.joints]
+
+
+def body_poses(
+    mechanism: Mechanism, q: Array, across: list[Pose] | None = None, *, domain: Domain = FLOAT
+) -> list[Pose]:
+    """(R, p) of every body in the world; `across` are its `relative_poses`, where they are known."""
     poses: list[Pose] = []
-    for joint in mechanism.joints:
-        R, p = relative_pose(joint, q, domain=domain)
+    across = relative_poses(mechanism, q, domain=domain) if across is None else across
+    for joint, (R, p) in zip(mechanism.joints, across, strict=True):
         if joint.parent != GROUND:
             Rj, pj = poses[joint.parent]
             R, p = Rj @ R, pj + Rj @ p
@@ -48,13 +55,15 @@ def frame_pose(frame: BodyFrame, poses: list[Pose], *, domain: Domain = FLOAT) -
     return Rb @ R, pb + Rb @ p
 
 
-def body_twists(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> list[Array]:
-    """Twist of every body, body axes, at the body's origin."""
+def body_twists(
+    mechanism: Mechanism, q: Array, v: Array, across: list[Pose] | None = None, *, domain: Domain = FLOAT
+) -> list[Array]:
+    """Twist of every body, body axes, at the body's origin; `across` are the `relative_poses`, where they are known."""
     twists: list[Array] = []
     for joint in mechanism.joints:
         own = joint.model.velocity_map(q[joint.q], domain=domain) @ v[joint.v]
         if joint.parent != GROUND:
-            R, p = relative_pose(joint, q, domain=domain)
+            R, p = relative_pose(joint, q, domain=domain) if across is None else across[joint.index]
             V = twists[joint.parent]
             carried = np.concatenate([R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p))])
             own = own + carried
@@ -163,6 +172,7 @@ __all__ = [
     "point_jacobian",
     "rate",
     "relative_pose",
+    "relative_poses",
     "tangent_columns",
     "world_maps",
 ]

@@ -45,13 +45,14 @@ def column_motion(h: Array, epsilon: Any, *, domain: Domain = FLOAT) -> tuple[Ar
         return domain.eye(3), h2 * epsilon
     norm = domain.sqrt(square)
     u = h1 / norm
-    k = skew(u, domain=domain)
     angle = norm * epsilon
     s, c = domain.sin(angle), domain.cos(angle)
+    rotation = axis_rotation(u, s, c, domain=domain)
+    if all(domain.is_zero(x) for x in h2.tolist()):  # it only turns
+        return rotation, domain.zeros(3)
     along = u * (u @ h2)
-    across, turned = (h2 - along) / norm, (k @ h2) / norm
-    position = along * epsilon + across * s + turned * (domain.const(1) - c)
-    return axis_rotation(u, s, c, domain=domain), position
+    across, turned = (h2 - along) / norm, (skew(u, domain=domain) @ h2) / norm
+    return rotation, along * epsilon + across * s + turned * (domain.const(1) - c)
 
 
 def inverse_adjoint(rotation: Array, position: Array, *, domain: Domain = FLOAT) -> Array:
@@ -87,8 +88,10 @@ class JointMap:
 
     def _partial(self, H: Array, epsilon: Array, count: int, domain: Domain) -> tuple[Array, Array]:
         """U_count = λ_count … λ_1, (23b)-(23c)."""
-        rotation, position = domain.eye(3), domain.zeros(3)
-        for i in range(count):
+        if not count:
+            return domain.eye(3), domain.zeros(3)
+        rotation, position = column_motion(H[:, 0], epsilon[0], domain=domain)
+        for i in range(1, count):
             R, p = column_motion(H[:, i], epsilon[i], domain=domain)
             rotation, position = R @ rotation, R @ position + p
         return rotation, position

@@ -41,18 +41,18 @@ def reduced(mechanism: Mechanism, *, alike: bool = False) -> Mechanism:
 
     `alike`: joints keep their models, for code that computes many of one kind by one text.
     """
-    aligned, turns = _aligned_axes(mechanism)
-    shifted, offsets = _slid_origins(aligned)
-    shifted = shifted if alike else [_turned(joint) for joint in shifted]
+    aligned, axes, turns = _aligned_axes(mechanism)
+    shifted, offsets = _slid_origins(aligned, axes)
+    shifted = shifted if alike else [_turned(joint, axis) for joint, axis in zip(shifted, axes, strict=True)]
     sets = [
         _about(body.mass, B.T @ body.com - offset, B.T @ body.inertia @ B)
         for body, B, offset in zip(mechanism.bodies, turns, offsets, strict=True)
     ]
-    for joint in reversed(shifted):
+    for joint, axis in reversed(list(zip(shifted, axes, strict=True))):
         own = sets[joint.index]
         if is_symbolic(own.mass, own.moment, own.inertia, joint.rotation, joint.position):
             continue  # an input of the equations: moving it inwards would be work at every state
-        kept, moved = _split(joint, own)
+        kept, moved = _split(axis, own)
         sets[joint.index] = kept
         if joint.parent != GROUND and moved is not None:
             sets[joint.parent] = _sum(sets[joint.parent], _carried(moved, joint.rotation, joint.position))
@@ -61,8 +61,8 @@ def reduced(mechanism: Mechanism, *, alike: bool = False) -> Mechanism:
 
 def reduced_frames(mechanism: Mechanism, frames: Iterable[BodyFrame]) -> tuple[BodyFrame, ...]:
     """Frames fixed to bodies of the mechanism, where they are in the bodies of `reduced(mechanism)`."""
-    aligned, turns = _aligned_axes(mechanism)
-    _, offsets = _slid_origins(aligned)
+    aligned, axes, turns = _aligned_axes(mechanism)
+    _, offsets = _slid_origins(aligned, axes)
 
     def moved(frame: BodyFrame) -> BodyFrame:
         if frame.body == GROUND:
@@ -101,17 +101,17 @@ def _axis(joint: TreeJoint) -> _Axis | None:
     H = own_model(joint.model).constant_map
     if joint.nv != 1 or H is None or is_symbolic(H):
         return None
-    column = np.asarray(H, dtype=float)[:, 0]
-    turn, slide = np.flatnonzero(column[:3]), np.flatnonzero(column[3:])
-    if len(turn) and len(slide):
+    along = np.flatnonzero(np.asarray(H, dtype=float)[:, 0]).tolist()
+    turning = [k for k in along if k < 3]
+    if turning and len(turning) < len(along):
         return None
-    along = turn if len(turn) else slide
-    return _Axis(bool(len(turn)), int(along[0]) if len(along) == 1 else None)
+    return _Axis(bool(turning), along[0] % 3 if len(along) == 1 else None)
 
 
-def _aligned_axes(mechanism: Mechanism) -> tuple[list[TreeJoint], list[Array]]:
-    """Joints whose oblique axes have become z, and the rotation of each body's new frame in its old one."""
+def _aligned_axes(mechanism: Mechanism) -> tuple[list[TreeJoint], list[_Axis | None], list[Array]]:
+    """Joints whose oblique axes have become z, these axes, and the rotation of each body's new frame in its old one."""
     joints: list[TreeJoint] = []
+    axes: list[_Axis | None] = []
     turns: list[Array] = []
     for joint in mechanism.joints:
         before = np.eye(3) if joint.parent == GROUND else turns[joint.parent]
@@ -125,20 +125,23 @@ def _aligned_axes(mechanism: Mechanism) -> tuple[list[TreeJoint], list[Array]]:
             straight[2 if axis.turning else 5, 0] = norm
             aligned = MapJoint(model.kind, JointMap(straight, (1,)))
             model = GearedJoint(aligned, model.factor, model.offset) if isinstance(model, GearedJoint) else aligned
+            axis = _Axis(axis.turning, 2)
         rotation = tidy_rotation(before.T @ joint.rotation @ turn)
         joints.append(replace(joint, model=model, rotation=rotation, position=before.T @ joint.position))
+        axes.append(axis)
         turns.append(turn)
-    return joints, turns
+    return joints, axes, turns
 
 
-def _slid_origins(before_sliding: list[TreeJoint]) -> tuple[list[TreeJoint], list[Array]]:
+def _slid_origins(
+    before_sliding: list[TreeJoint], axes: list[_Axis | None]
+) -> tuple[list[TreeJoint], list[Array]]:
     """Joints with their origins slid along turning axes, and each body's new origin in its old frame."""
     joints: list[TreeJoint] = []
     offsets: list[Array] = []
-    for joint in before_sliding:
+    for joint, axis in zip(before_sliding, axes, strict=True):
         before = np.zeros(3) if joint.parent == GROUND else offsets[joint.parent]
         position, offset = joint.position - before, np.zeros(3)
-        axis = _axis(joint)
         fixed = not is_symbolic(joint.rotation, position)
         if axis is not None and axis.turning and axis.index is not None and fixed:
             direction = joint.rotation[:, axis.index]
@@ -153,17 +156,15 @@ def _slid_origins(before_sliding: list[TreeJoint]) -> tuple[list[TreeJoint], lis
     return joints, offsets
 
 
-def _turned(joint: TreeJoint) -> TreeJoint:
+def _turned(joint: TreeJoint, axis: _Axis | None) -> TreeJoint:
     """The joint with what it can of its placement in its angle, if it has a fixed one."""
-    axis = _axis(joint)
     if axis is None or not axis.turning or axis.index is None or is_symbolic(joint.rotation):
         return joint
     return turned(joint, axis.index)
 
 
-def _split(joint: TreeJoint, own: Inertial) -> tuple[Inertial, Inertial | None]:
+def _split(axis: _Axis | None, own: Inertial) -> tuple[Inertial, Inertial | None]:
     """(what must stay with body i, what may belong to its parent)."""
-    axis = _axis(joint)
     if axis is None:
         return own, None
     zero = np.zeros((3, 3))

@@ -121,6 +121,10 @@ class TreeEngine:
         return self.source.variation is None and long_chains.is_long(self.mechanism)
 
     @cached_property
+    def _rolls_coriolis(self) -> bool:
+        return self.source.variation is None and long_chains.coriolis_early(self.mechanism)
+
+    @cached_property
     def has_large_group(self) -> bool:
         """Rotors or followers make one pivot of so many joints that eliminating it in straight lines is too long."""
         return max((len(group.joints) for group in self.mechanism.groups), default=0) > GROUP_UP_TO
@@ -346,9 +350,11 @@ class TreeEngine:
         return trace(quantity.name, inputs, read, mechanism.symbols)
 
     def _is_rolled(self, quantity: Quantity) -> bool:
-        """Inverse and forward dynamics are rolled early, all that can be on long chains."""
+        """Inverse and forward dynamics and the Coriolis matrix are rolled early, all that can be on long chains."""
         if self.is_long:
             return True
+        if quantity.name == "coriolis_matrix":
+            return self._rolls_coriolis
         early = quantity.name.removesuffix("_wrenches") in ("inverse_dynamics", "forward_dynamics")
         return early and long_chains.early(self.mechanism) and self.is_rolled  # the last takes longest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.long_chains.choice import early, is_long, worth_rolling
+from polybody.model.long_chains.choice import coriolis_early, early, is_long, worth_rolling
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -29,4 +29,4 @@ def names() -> frozenset[str]:
     return kernels.NAMES
 
 
-__all__ = ["early", "is_long", "kernel", "names", "worth_rolling"]
+__all__ = ["coriolis_early", "early", "is_long", "kernel", "names", "worth_rolling"]

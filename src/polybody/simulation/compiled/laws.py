@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,22 +14,15 @@ from polybody.description.records import as_data
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
-from polybody.paths.path import PointToPoint, Spline
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.compiled.law import Law, Planned, Signals, free
-from polybody.simulation.controllers import (
-    PD,
-    Actuators,
-    ComputedTorque,
-    DisturbanceObserver,
-    Given,
-    GravityCompensation,
-    Noisy,
-    Quantised,
-    Sampled,
-    Stateful,
-)
+from polybody.simulation.controllers import kind_of, kinds_of
+from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled
 from polybody.simulation.failures import NotCompiled
+
+if TYPE_CHECKING:
+    from polybody.paths.path import PointToPoint, Spline
+    from polybody.simulation.controllers import PD, Actuators, ComputedTorque, Given, GravityCompensation
 
 Array = np.ndarray
 #: (t, row, domain) -> (q, v, a) of a path
@@ -40,11 +33,12 @@ def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
     """The text of a controller, or `NotCompiled`; with loops read along `plan()`, or else the model's own plan."""
     if controller is None:
         return free()
-    from polybody.simulation.compiled.remembered import law_with_memory
-    from polybody.simulation.compiled.remembered import makers as makers_with_memory
-    from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
+    kind = kind_of(controller)
+    if kind is None:
+        return _traced(model, controller)
+    from polybody.simulation.compiled.remembered import law_with_memory, maker_of
 
-    remembering = makers_with_memory().get(type(controller))
+    remembering = maker_of(controller)
     if remembering is not None:
         try:
             if model.mechanism.constrained and _shows_open_loops(controller):
@@ -54,16 +48,19 @@ def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
             if is_held(controller):
                 return _held(model)
             raise
-    makers: dict[type, Callable[..., Law]] = {**LAWS, **TASK_LAWS}
-    for kind, make in makers.items():
-        if type(controller) is kind:
-            owner = getattr(controller, "model", model)
-            if owner is not model and owner.mechanism is not model.mechanism:
-                from polybody.simulation.compiled.own_numbers import of_own_numbers
+    make: Callable[..., Law] | None = LAWS.get(kind)
+    if make is None:
+        from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
 
-                return of_own_numbers(model, controller, make)
-            return make(model, controller, plan) if kind in HOLDING else make(model, controller)
-    return _traced(model, controller)
+        make = TASK_LAWS.get(kind)
+    if make is None:
+        return _traced(model, controller)
+    owner = getattr(controller, "model", model)
+    if owner is not model and owner.mechanism is not model.mechanism:
+        from polybody.simulation.compiled.own_numbers import of_own_numbers
+
+        return of_own_numbers(model, controller, make)
+    return make(model, controller, plan) if kind in HOLDING else make(model, controller)
 
 
 def _traced(model: Model, controller: Any) -> Law:
@@ -242,9 +239,9 @@ def _held(model: Model) -> Law:
 def _shows_open_loops(controller: Any, rough: bool = False) -> bool:
     """Whether sensors with noise or a resolution are around a law that puts what they show onto its loops."""
     if not hasattr(controller, "law"):
-        plain = not type(controller).__module__.startswith("polybody") or isinstance(controller, AS_IT_IS)
+        plain = not type(controller).__module__.startswith("polybody") or not AS_IT_IS.isdisjoint(kinds_of(controller))
         return rough and not plain
-    if rough and isinstance(controller, DisturbanceObserver):
+    if rough and "DisturbanceObserver" in kinds_of(controller):
         return True
     wide = isinstance(controller, Quantised | Noisy) and bool(controller.position.any() or controller.velocity.any())
     return _shows_open_loops(controller.law, rough or wide)
@@ -252,22 +249,24 @@ def _shows_open_loops(controller: Any, rough: bool = False) -> bool:
 
 def is_held(controller: Any) -> bool:
     """Whether a controller's forces change at its instants only."""
-    if isinstance(controller, DisturbanceObserver):
+    if "DisturbanceObserver" in kinds_of(controller):
         plain = not len(controller.model.constraints) and controller.model.actuation.active.all()
         return is_held(controller.law) and bool(plain or not controller.compensate)
     return isinstance(controller, Sampled) or (isinstance(controller, Quantised | Noisy) and is_held(controller.law))
 
 
-LAWS: dict[type, Callable[..., Law]] = {
-    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given, Actuators: _actuators,
+#: by the names of their classes, of which a run imports its own only
+LAWS: dict[str, Callable[..., Law]] = {
+    "PD": _pd, "GravityCompensation": _gravity, "ComputedTorque": _computed, "Given": _given, "Actuators": _actuators,
 }
 #: laws that take a state as it is, on the loops of their model or not
-AS_IT_IS = (PD, GravityCompensation, Given, Actuators, Stateful)
-HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of the motion that they drive
+AS_IT_IS = frozenset({"PD", "GravityCompensation", "Given", "Actuators", "Stateful"})
+HOLDING = ("PD", "GravityCompensation")  # whose texts are read along the plan of the motion that they drive
 
 
 def motion_of(model: Model, path: Any, *, whole: bool = False) -> tuple[str, Motion, Signals]:
     """(name, motion, table) of a path; with loops of its independent joints only, unless it is wanted `whole`."""
+    from polybody.paths.path import PointToPoint, Spline
     from polybody.simulation.compiled.path_tables import tabulated
 
     if hasattr(path, "motion") and hasattr(path, "signals"):  # by numbers at given stages (`stage_control`)

@@ -15,6 +15,7 @@ The first instant of a run is Python's in `pb.simulate`; `begin` is its text, fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from polybody.late import dataclass, field
 from polybody.model.model import Model
 from polybody.simulation.compiled.law import Law, Planned, Signals
 from polybody.simulation.compiled.own_numbers import known_to
+from polybody.simulation.controllers import kind_of
 from polybody.simulation.controllers.sampling import SAME, Clock
 from polybody.simulation.failures import NotCompiled
 
@@ -110,7 +112,7 @@ def remembered(model: Model, controller: Any, plan: Planned | None = None) -> Re
     """The texts of a controller, with a memory or without; `NotCompiled` if there are none."""
     from polybody.simulation.compiled.laws import law_of
 
-    maker = makers().get(type(controller))
+    maker = maker_of(controller)
     if maker is not None:
         return maker(model, controller, plan)
     law = law_of(model, controller, plan)
@@ -120,11 +122,20 @@ def remembered(model: Model, controller: Any, plan: Planned | None = None) -> Re
     )  # fmt: skip
 
 
-def makers() -> dict[type, Callable[..., Remembered]]:
-    """Of each kind of controller with a memory, or around one: what makes its texts."""
-    from polybody.simulation.compiled import adapting, admitting, observing, sampled_laws
+#: the module with the texts of each kind of controller that has a memory, or is around one
+_TEXTS = {
+    "Sampled": "sampled_laws", "Stateful": "sampled_laws", "Quantised": "sampled_laws", "Noisy": "sampled_laws",
+    "Adaptive": "adapting", "DisturbanceObserver": "observing", "Admittance": "admitting",
+}  # fmt: skip
 
-    return {**sampled_laws.MAKERS, **adapting.MAKERS, **observing.MAKERS, **admitting.MAKERS}
+
+def maker_of(controller: Any) -> Callable[..., Remembered] | None:
+    """What makes the texts of a controller with a memory, or around one; None of others."""
+    module = _TEXTS.get(kind_of(controller) or "")
+    if module is None:
+        return None
+    makers = import_module(f"polybody.simulation.compiled.{module}").MAKERS
+    return makers[type(controller)]
 
 
 def law_with_memory(found: Remembered) -> Law:
@@ -152,4 +163,4 @@ class Knowing:
         return m if self._own is None else self._own
 
 
-__all__ = ["Knowing", "Remembered", "chosen", "instants", "law_with_memory", "makers", "remembered", "strikes"]
+__all__ = ["Knowing", "Remembered", "chosen", "instants", "law_with_memory", "maker_of", "remembered", "strikes"]

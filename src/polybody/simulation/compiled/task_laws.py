@@ -232,9 +232,10 @@ def _outputs(model: Model, law: FeedbackLinearisation) -> Any:
     return casadi.Function("outputs", [place, speed], [casadi.densify(x) for x in (y, casadi.vec(G.T), drift)])
 
 
-LAWS: dict[type, Callable[[Model, Any], Law]] = {
-    OperationalSpace: _operational, Impedance: _impedance, HybridForcePosition: _hybrid,
-    ResolvedRate: _resolved_rate, ResolvedAcceleration: _resolved_acceleration, FeedbackLinearisation: _linearising,
+LAWS: dict[str, Callable[[Model, Any], Law]] = {
+    "OperationalSpace": _operational, "Impedance": _impedance, "HybridForcePosition": _hybrid,
+    "ResolvedRate": _resolved_rate, "ResolvedAcceleration": _resolved_acceleration,
+    "FeedbackLinearisation": _linearising,
 }  # fmt: skip
 
 

@@ -59,6 +59,23 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def kinds_of(controller: Any) -> list[str]:
+    """The names of its class and of those that it derives from, where they are of this folder.
+
+    Who asks so imports no class that the controller cannot be of.
+    """
+    return [kind.__name__ for kind in type(controller).__mro__ if _is_own(kind)]
+
+
+def kind_of(controller: Any) -> str | None:
+    """The name of its class, where that is of this folder."""
+    return type(controller).__name__ if _is_own(type(controller)) else None
+
+
+def _is_own(kind: type) -> bool:
+    return kind.__module__ == f"{__name__}.{_WHERE.get(kind.__name__)}"
+
+
 __all__ = [
     "PD",
     "Actuators",
