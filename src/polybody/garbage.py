@@ -9,21 +9,19 @@ which some are garbage, young objects are searched as usual.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 _first = 64  # times that what was made counts as old
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
+class uncollected:
     """No search for garbage inside."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
+
+    def __enter__(self) -> None:
+        self._was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was:
             _age()
             gc.enable()
 

@@ -210,6 +210,28 @@ def test_an_action_that_is_called_enters_python_at_its_events_only(method: str, 
     assert calls <= A_CHUNK * (chunks + left + 1) + AN_EVENT * events + A_DECISION * left
 
 
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("method", [*METHODS, *GIVEN])
+def test_a_run_that_an_event_ends_enters_python_there_and_not_with_its_steps(
+    method: str, holds: bool, monkeypatch: Any
+) -> None:
+    """The loop finds the event and ends at it; what Python adds is the list of what has happened."""
+    model, found = arm(holds, holds), []
+    for seconds in (1.0, 2.0):
+        end = pb.Event("end", lambda t, q, v, seconds=seconds: t - seconds, terminal=True)
+        options: dict[str, Any] = {"method": method, "restitution": 0.5, "events": [end], "sample": 0.5}
+        pb.simulate(model, 4.0, [0.3, -0.2], **options)
+        found.append(counted(monkeypatch, model, 4.0, [0.3, -0.2], **options))
+        assert found[-1][-1].t[-1] == pytest.approx(seconds, abs=1e-12)
+        assert found[-1][-1].happenings[-1].name == "end"
+        assert found[-1][-1].audit.path == "compiled"
+    calls, chunks, left, events = (b - a for a, b in zip(*(x[:4] for x in found), strict=True))
+    assert left <= LEFT
+    assert holds or found[-1][2] == 1  # decision of Python: the last
+    a_chunk = A_CALL if method in GIVEN else A_CHUNK
+    assert calls <= a_chunk * (chunks + 1) + AN_EVENT * events + A_DECISION * left
+
+
 @pytest.mark.parametrize("options", [{"dense": True}, {"sample": 0.002}, {"progress": lambda t: None}])
 def test_recording_and_dense_output_call_python_once_a_step_at_most(options: dict[str, Any], monkeypatch: Any) -> None:
     """Interpolants are objects, one a step; samples are arrays, and the progress function is the user's."""

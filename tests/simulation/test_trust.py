@@ -87,7 +87,7 @@ def test_blow_of_one_block_on_another_at_its_stop_is_solved_at_once():
 def test_run_that_passes_a_limit_is_not_trusted(monkeypatch):
     from polybody.simulation.switches import Switches
 
-    monkeypatch.setattr(Switches, "_limit_events", lambda self: [])
+    monkeypatch.setattr(Switches, "functions", lambda self: [])
     with pytest.warns(pb.PolybodyWarning, match="rail lower limit was passed by 3.9"):
         run = pb.simulate(slider(limits=(-1.0, 5.0)), 1.0)
     assert not run.audit.trusted

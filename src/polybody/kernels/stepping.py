@@ -159,6 +159,7 @@ class Loop:
         self._at = self.job.ctypes.data
         self._lasting = np.zeros(len(JOB), dtype=np.int64)  # 1: addresses, which a new run takes over
         self._kept: dict[str, Array] = {}
+        self._bytes = 0  # of them
         self._taken: dict[str, Part | Rolled] = {}
         self.interpreted = True  # some part is still to be compiled
         self._seen = -1  # how many parts had been compiled when they were last asked for
@@ -185,6 +186,7 @@ class Loop:
         for (name, size), at in zip(scratch, places.tolist(), strict=False):
             self._kept[name] = self._scratch[at : at + size]
             self._point(name, first + 8 * at)
+        self._bytes += self._scratch.nbytes
         self._point("pow", int(machine.libm_table()[LIBM.index("pow")]))
         if tableau is not None:
             self.array("tableau", np.ascontiguousarray(tableau.rows))
@@ -203,6 +205,10 @@ class Loop:
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
+        before = self._kept.get(name)
+        if before is values:
+            return
+        self._bytes += values.nbytes - (0 if before is None else before.nbytes)
         self._kept[name] = values
         self._point(name, values.ctypes.data)
 
@@ -212,7 +218,7 @@ class Loop:
 
     def cleared(self) -> Loop | None:
         """As if it were new, for another run; None where it is better made anew than kept."""
-        if self.interpreted or sum(array.nbytes for array in self._kept.values()) > MOST_KEPT:
+        if self.interpreted or self._bytes > MOST_KEPT:
             return None
         self.job *= self._lasting
         self._scratch.fill(0.0)
@@ -227,6 +233,14 @@ class Loop:
         if kept is None or kept.ndim != len(shape) or len(kept) < shape[0]:
             self.array(name, np.zeros(shape))
         return self._kept[name]
+
+    def fill(self, name: str, values: Array) -> None:
+        """Give the job a copy of an array, in the place of the last one where it has that shape."""
+        kept = self._kept.get(name)
+        if kept is None or kept.shape != values.shape:
+            self.array(name, values.copy())
+        else:
+            kept[...] = values
 
     def held(self, name: str) -> Array:
         return self._kept[name]
@@ -296,7 +310,7 @@ def _made_already(name: str) -> Tape:
 
 def prepare() -> None:
     """Begin to make the code that the first run of a process needs, beside whoever traces its field."""
-    if background.tier() == "auto" and not _prepared:
+    if not _prepared and background.tier() == "auto":
         _prepared.append(True)
         stepping_parts.prepare(host())
 

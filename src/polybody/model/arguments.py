@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,7 +86,7 @@ def positive(name: str, value: Any, *, infinite: bool = False) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {value!r}; expected a positive number") from None
-    if not number > 0 or (np.isinf(number) and not infinite):
+    if not number > 0 or (number == math.inf and not infinite):
         raise InputError(f"{name} is {number:g}; expected a positive number")
     return number
 

@@ -5,8 +5,7 @@ A formulation's own text answers where one is named. Texts are interpreted for m
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -59,15 +58,15 @@ MOST_ONCE = 4096
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
 
-@contextlib.contextmanager
-def sparing() -> Iterator[None]:
+class sparing:
     """Within it the first answer comes from a quantity's text on numbers, unless code is at hand: whoever looks at the
     first state of a run, users' controllers too, or once at its results waits for no kernel to be traced."""
-    token = SPARING.set(True)
-    try:
-        yield
-    finally:
-        SPARING.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = SPARING.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        SPARING.reset(self._token)
 
 
 class TreeEngine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def number(name: str, value: Any) -> float:
         given = float(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {value!r}; expected a number") from None
-    if not np.isfinite(given):
+    if not math.isfinite(given):
         raise InputError(f"{name} is {given}; expected a finite number")
     return given
 
@@ -53,13 +54,14 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
     """
     q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
     v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)
-    for joint in with_quaternions(model.mechanism):
+    curved = with_quaternions(model.mechanism)
+    for joint in curved:
         length = float(np.linalg.norm(q[joint.q][-4:]))
         if abs(length - 1) > 1e-3:
             raise InputError(
                 f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
             )
-    q = model.normalize(q)
+    q = model.normalize(q) if curved else q.copy()
     if v0 is None and any(row.equals != "0" for row in model.description.velocity_relations):
         v = model.assemble_velocity(q, v)
     return q, v
@@ -107,7 +109,9 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     if abs(count * spacing - (end - start)) > 1e-9 * (end - start):
         count = int((end - start) / spacing)
         return np.append(start + spacing * np.arange(count + 1), end)
-    return np.linspace(start, end, count + 1)
+    found = start + ((end - start) / count) * np.arange(count + 1)  # np.linspace takes longer than ten steps
+    found[-1] = end
+    return found
 
 
 __all__ = [

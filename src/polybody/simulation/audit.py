@@ -9,7 +9,7 @@ them before they were put back.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +21,7 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.simulation.saturation import Saturation
-from polybody.simulation.stops import AT, REST, Stop
+from polybody.simulation.stops import AT, REST, Stops
 
 Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
@@ -73,10 +73,13 @@ class Audit:
 
 def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float, float]:
     """(largest error, its ratio to the largest energy that was exchanged); where nothing was, rounding is no error."""
-    total = kinetic + potential - work
-    error = float(np.max(np.abs(total - total[0]), initial=0.0))
-    scale = max(float(np.max(kinetic)), float(np.ptp(potential)), float(np.ptp(work)))
-    rounding = ROUNDING * sum(float(np.max(np.abs(x))) for x in (kinetic, potential, work))
+    rows = np.array([kinetic, potential, work, kinetic + potential - work])
+    most_k, most_p, most_w, most = rows.max(axis=1).tolist()
+    least_k, least_p, least_w, least = rows.min(axis=1).tolist()
+    first = float(rows[3, 0])
+    error = max(most - first, first - least)
+    scale = max(most_k, most_p - least_p, most_w - least_w)
+    rounding = ROUNDING * (max(most_k, -least_k) + max(most_p, -least_p) + max(most_w, -least_w))
     if error <= rounding and scale <= 1e3 * rounding:
         return error, 0.0
     return error, error / scale if scale else np.inf
@@ -85,17 +88,17 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
 def stays(q: Array, v: Array) -> bool:
     """Whether a run only rests: what limits give way by before they hold (1e-11 rad or m) exchanges no energy that
     errors could be compared with."""
-    return bool(np.max(np.abs(q - q[:1]), initial=0.0) <= AT and np.max(np.abs(v), initial=0.0) <= REST)
+    return bool(v.max() <= REST and v.min() >= -REST and np.abs(q - q[:1]).max() <= AT)
 
 
-def momentum_applies(model: Model, acted: bool) -> str:
+def momentum_applies(model: Model, acted: Callable[[], bool]) -> str:
     """Empty when momentum must be kept, at least in a plane, else why it need not be."""
     m = model.mechanism
     if kept_directions(m) is None or m.contacts or any(GROUND in (s.body_a, s.body_b) for s in m.springs):
         return "the ground acts on the mechanism, so its momentum changes"
     if m.constrained and any(GROUND in (c.a.body, c.b.body) for c in m.closures):
         return "loops hold the mechanism to the ground, so its momentum changes"
-    if acted:
+    if acted():
         return "external wrenches or forces on the base act, so momentum changes"
     if m.armature.any():
         return "armature has inertia but no momentum of its own in the world"
@@ -188,11 +191,11 @@ def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> floa
     return 10 * (rtol + atol) * max(steps, 10) if adaptive else FIXED_STEP_TOLERANCE
 
 
-def limit_excess(stops: Sequence[Stop], q: Array) -> tuple[float, str]:
+def limit_excess(stops: Stops, q: Array) -> tuple[float, str]:
     """(how far beyond a limit a kept state is, at most, of which joint); a start beyond its limit does not count."""
     worst, where = 0.0, ""
     highest, lowest = q.max(axis=0), q.min(axis=0)
-    for stop in stops:
+    for stop in stops.all if stops.worst(highest, lowest) > 0.0 else ():
         most = stop.excess(highest if stop.side > 0 else lowest)
         if most > max(worst, stop.excess(q[0]) + 1e-9):
             worst, where = most, stop.name
@@ -201,7 +204,7 @@ def limit_excess(stops: Sequence[Stop], q: Array) -> tuple[float, str]:
 
 def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, ...]:
     """Why a run is not to be trusted; `stopped` where it ended early, `passed` names a limit that did not stop."""
-    doubts = []
+    doubts: list[str] = []
     if not audit.energy_error_relative <= max(audit.energy_allowed_relative, 1e-12):
         doubts.append(
             f"the energy balance is off by {audit.energy_error_relative:.2g} of what was exchanged, where "

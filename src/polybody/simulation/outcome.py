@@ -39,13 +39,13 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     q, v = y[:, : problem.nq].copy(), y[:, problem.nq : problem.nq + problem.nv].copy()  # as kernels take them
     work = y[:, -1].copy()
     seconds = time.perf_counter() - clock
-    note = momentum_applies(model, bool(problem.wrenches) or _base_driven(run, tau))
+    note = momentum_applies(model, lambda: bool(problem.wrenches) or _base_driven(run, tau))
     with nullcontext() if problem.loops else sparing():
         momentum, (kinetic, potential) = (None, model.energy(q, v)) if note else kept_momentum(model, t, q, v)
     error, relative = energy_balance(kinetic, potential, work)
     relative = 0.0 if stays(q, v) else relative
     allowed = allowed_energy(run.method.adaptive, run.options.rtol, run.options.atol, run.steps)
-    excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops.all, q)
+    excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops, q)
     audit = Audit(
         method=run.method.name,
         steps=run.steps,
@@ -73,7 +73,8 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         )
     early = None if run.switches.ended_on_purpose else stopped
     doubts = doubts_about(audit, early, f"the {passed}")
-    audit = replace(audit, trusted=not doubts, doubts=doubts)
+    if doubts:
+        audit = replace(audit, trusted=False, doubts=doubts)
     happenings = list(run.switches.happenings)
     currents = rows.currents if problem.circuits.closed else None
     told = (audit, said, happenings, stopped, run.pieces, currents)

@@ -65,8 +65,7 @@ class Problem:
         self.compilable = True  # unless every step is wanted in Python
         self.calls = False  # a user's controller in Python, at its instants
         self.evaluations = 0
-        self._quaternions = [j.q.stop - 4 for j in model.mechanism.independent_joints if j.nq != j.nv]
-        self.trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)
+        self._quaternions, self.trivial_rate = _rates(model.mechanism)
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
@@ -326,6 +325,14 @@ class _Constant:
 
     def __call__(self, t: float) -> Array:
         return self.value
+
+
+@lru_cache(maxsize=32)  # asked for with every run
+def _rates(mechanism: Any) -> tuple[tuple[int, ...], bool]:
+    """(where quaternions begin in q, whether q̇ = v)."""
+    joints = mechanism.independent_joints
+    quaternions = tuple(j.q.stop - 4 for j in joints if j.nq != j.nv)
+    return quaternions, all(j.model.rates_are_velocities for j in joints)
 
 
 @lru_cache(maxsize=32)

@@ -56,6 +56,7 @@ class Run:
         self.window, self.shrinks = (0, -np.inf), False  # steps and time at the last look at their number
         self.pieces = Pieces() if dense else None
         self.record = Kept()
+        self._first: tuple[float, Array] | None = None  # the first state, where compiled code is to record it
         self.next = 0
         self.compiled: Any = None
         self.path = "python"
@@ -131,9 +132,10 @@ class Run:
         """Give the error what was computed before it as `trajectory`; nothing that fails here hides the error."""
         if isinstance(error, SimulationError) and error.time is None:
             error.time = self.reached
-        if not len(self.record):
-            return
         try:
+            self._keep_asked_first()
+            if not len(self.record):
+                return
             setattr(error, "trajectory", trajectory_of(self, said, str(error), clock))  # noqa: B010  of any exception
         except Exception as failure:
             error.add_note(f"the {counted(len(self.record), 'state')} before it could not be saved: {failure}")
@@ -147,7 +149,7 @@ class Run:
         if compiled is not None:
             compiled.decisions.allowed = self._decides
             compiled.begin(self.switches.functions())
-        self._keep_first(t, y)
+        self._keep_first(t, y, settled)
         y = settled
         if self.watcher is not None:
             self.watcher.begun(self, t, y)
@@ -278,6 +280,7 @@ class Run:
 
     def _accept(self, step: Step, until: float) -> None:
         """Count a step and keep what is requested of it, up to a time within it."""
+        self._keep_asked_first()
         self.steps += step.count
         if step.rejected is None:
             self.rejected_known = False
@@ -300,15 +303,17 @@ class Run:
             inside = until < step.t1
             last = self.problem.project(step.dense()(until)) if inside else step.y1
             self.watcher.steps(self, np.array([step.t0, until]), np.array([step.y0, last]), inside)
-        self._guard()
+        nq = self.problem.nq
+        self._guard(_are_bounded(self.last[nq : nq + self.problem.nv]))
         self._tell_progress(until)
 
     def _accept_chunk(self, chunk: Chunk) -> None:
         """The same for many steps at once."""
         problem, nq = self.problem, self.problem.nq
-        speeds, count = np.abs(chunk.rows.y[1:, nq : nq + problem.nv]), len(chunk)
-        if speeds.max(initial=0.0) > RUNAWAY:
-            count = int(np.argmax(speeds.max(axis=1) > RUNAWAY)) + 1
+        speeds, count = chunk.rows.y[1:, nq : nq + problem.nv], len(chunk)
+        bounded = _are_bounded(speeds)
+        if not bounded:
+            count = int(np.argmax(np.abs(speeds).max(axis=1) > RUNAWAY)) + 1
         switches = [x for x in chunk.switches if x.row <= count]
         self.steps += count - len(switches) + chunk.inner
         self.rejected += chunk.rejected
@@ -322,6 +327,9 @@ class Run:
         if self.watcher is not None:
             inside = chunk.whole is not None and count == len(chunk)
             self.watcher.steps(self, chunk.rows.t[: count + 1], chunk.rows.y[: count + 1], inside)
+        if self._first is not None:
+            self._first = None
+            self.record.many(chunk.rows[:1])
         samples = chunk.samples_until(self.reached)
         if samples is None:
             rows = chunk.rows[1 : count + 1]
@@ -334,14 +342,13 @@ class Run:
         for event in switches:
             self.switches.happened(event)
             self._refuse_chatter(event.time)
-        self._guard()
+        self._guard(bounded)
         self._bounded()
         self._tell_progress(self.reached)
 
-    def _guard(self) -> None:
+    def _guard(self, bounded: bool) -> None:
         """Raise where speeds or the number of steps grow out of all bounds."""
-        v = self.problem.split(self.last)[1]
-        if np.abs(v).max(initial=0.0) > RUNAWAY:
+        if not bounded:
             raise BlowUp(f"speeds have grown beyond {RUNAWAY:g}")
         if self.most is None or self.steps - self.window[0] < min(WINDOW, self.most):
             return
@@ -385,14 +392,23 @@ class Run:
                 self._keep(t, self.problem.project(dense(t)))
             self.next += 1
 
-    def _keep_first(self, t: float, y: Array) -> None:
-        if self.kept is None:
-            self._keep(t, y)
-        elif self.kept[0] <= t:
-            self._keep(t, y)
-            self.next = 1
+    def _keep_first(self, t: float, y: Array, settled: Array) -> None:
+        if self.kept is not None and self.kept[0] > t:
+            return
+        self.next = 0 if self.kept is None else 1
+        self._first = t, y
+        called = self.compiled is None or self.compiled.acting.law.held  # whose errors come here, with nothing recorded
+        if called or self.watcher is not None or settled is not y:
+            self._keep_asked_first()  # else it is the first row of the first chunk
+
+    def _keep_asked_first(self) -> None:
+        """Record the first state, where no chunk has."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            self._keep(*first)
 
     def _keep(self, t: float, y: Array) -> None:
+        self._keep_asked_first()
         if t <= self.record.last:
             return
         found = None if self.compiled is None else self.compiled.recorded(t, y)
@@ -422,6 +438,11 @@ class Run:
             f"the run diverged after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the fastest: "
             f"v = {v[k]:.4g}, a = {a[k]:.4g}"
         )
+
+
+def _are_bounded(speeds: Array) -> bool:
+    """Whether none is larger than any speed of a mechanism."""
+    return not (np.maximum.reduce(speeds, axis=None) > RUNAWAY or np.minimum.reduce(speeds, axis=None) < -RUNAWAY)
 
 
 def _short(values: Array) -> str:

@@ -153,7 +153,7 @@ def prepared(
         atol=positive("atol", atol),
         max_step=positive("max_step", max_step, infinite=True),
         first_step=None if first_step is None else positive("first_step", first_step),
-        times=() if kept is None else tuple(kept),
+        times=() if kept is None else tuple(kept.tolist()),
     )
     if model.mechanism.constrained and method in WITHOUT_LOOPS:
         raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, cvodes, idas, "
@@ -194,7 +194,7 @@ def prepared(
             passed_on(functools.partial(run.compile, compiled))
         else:
             run.compile(compiled)
-    if run.compiled is not None:
+    if run.compiled is not None and problem.loops:
         run.compiled.foresee(switches.functions())
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):

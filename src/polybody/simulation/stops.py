@@ -106,6 +106,24 @@ class Stops:
         #: of joints that linger at a limit without pressing on it: their excess is zero, or rounding, from the start
         self.levels: dict[Stop, float] = {}
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is held, and no joint lingers at a limit."""
+        return not (self.held or self.implied or self.still or self.levels)
+
+    def are_far(self, q: Array) -> bool:
+        """Whether no joint is at a limit or beyond it; q may be a state."""
+        return not len(self.all) or bool(_limits(self.model.mechanism).excesses(q, q).max() < -AT)
+
+    def worst(self, highest: Array, lowest: Array) -> float:
+        """How far beyond a limit joints are at most, of which the highest and the lowest coordinates are given."""
+        return float(np.fmax.reduce(_limits(self.model.mechanism).excesses(highest, lowest), initial=-np.inf))
+
+    @property
+    def functions(self) -> list[tuple[Excess, int]]:
+        """What is watched while nothing is held: the same list in every run of a mechanism."""
+        return _limits(self.model.mechanism).functions
+
     def motions(self, q: Array) -> Array:
         """B."""
         if self.model.mechanism.constrained:
@@ -246,11 +264,31 @@ def _root(M: Array) -> Array:
 
 def finite_limits(model: Model) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
-    return list(_limits(model.mechanism))
+    return list(limits_of(model.mechanism))
+
+
+def limits_of(mechanism: Mechanism) -> tuple[Stop, ...]:
+    """The same, once for all runs."""
+    return _limits(mechanism).stops
+
+
+class _Limits:
+    """The finite limits of a mechanism, with what every run asks of all of them."""
+
+    def __init__(self, stops: list[Stop]) -> None:
+        self.stops = tuple(stops)
+        self.functions = [(Excess(stop), 1) for stop in stops]
+        self._q, self._side = np.array([s.q for s in stops], dtype=int), np.array([s.side for s in stops], dtype=float)
+        self._limit = np.array([s.limit for s in stops], dtype=float)
+
+    def excesses(self, highest: Array, lowest: Array) -> Array:
+        """Of upper limits at one state, of lower ones at another."""
+        q = highest[self._q] if highest is lowest else np.where(self._side > 0, highest[self._q], lowest[self._q])
+        return self._side * (q - self._limit)
 
 
 @lru_cache(maxsize=32)
-def _limits(mechanism: Mechanism) -> tuple[Stop, ...]:
+def _limits(mechanism: Mechanism) -> _Limits:
     stops = []
     for joint in mechanism.independent_joints:
         if not joint.model.rates_are_velocities or compliant(joint.limits):  # compliant stops are among the forces
@@ -260,7 +298,7 @@ def _limits(mechanism: Mechanism) -> tuple[Stop, ...]:
             for side, limit in ((-1, joint.limits.lower[k]), (1, joint.limits.upper[k])):
                 if np.isfinite(limit):
                     stops.append(Stop(joint.name, *place, side, float(limit)))
-    return tuple(stops)
+    return _Limits(stops)
 
 
-__all__ = ["AT", "REST", "ROUNDING", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]
+__all__ = ["AT", "REST", "ROUNDING", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward", "limits_of"]

@@ -69,21 +69,33 @@ class Switches:
         self._halted: set[int] = set()  # slots whose sliding has just ended
         if limits == "stop" or problem.friction is not None:
             problem.stops = self.stops
-        self._watched: list[tuple[Function, int, Action]] | None = None
+        self._functions: list[Any] | None = None
+        self._actions: list[Action] | None = None
         self._last_time, self._at_once = -np.inf, 0
         self.changes: list[float] = []  # times at which joints came to rest or began to slide
 
     def functions(self) -> list[tuple[Function, int]]:
-        if self._watched is None:
-            self._watched = [*self._user_events(), *self._limit_events(), *self._friction_events()]
-        return [(function, direction) for function, direction, _ in self._watched]
+        """The same list as long as the same functions are watched."""
+        if self._functions is None:
+            if not self.events and self.problem.friction is None and self.limits != "ignore" and self.stops.is_free:
+                self._functions = self.stops.functions  # of all runs
+            else:
+                self._functions = [(function, direction) for function, direction, _ in self._watched()]
+        return self._functions
+
+    def _watched(self) -> list[tuple[Function, int, Action]]:
+        return [*self._user_events(), *self._limit_events(), *self._friction_events()]
+
+    def _watch_anew(self) -> None:
+        self._functions = self._actions = None
 
     def act(self, which: Sequence[int], t: float, y: Array) -> tuple[Array, str | None]:
         """(state to go on from, why the run ends here or None), after everything that happens at this time."""
-        assert self._watched is not None
+        if self._actions is None:
+            self._actions = [action for *_, action in self._watched()]
         self._count(t)
         ends = []
-        for action in [self._watched[k][2] for k in which]:
+        for action in [self._actions[k] for k in which]:
             y, halt = action(t, y)
             ends.append(halt)
         halt = next((h for h in ends if h is not None), None)
@@ -101,7 +113,7 @@ class Switches:
         crossed = event.crossed
         before = {place for slot, place in stops.held.items() if slot not in event.moved}
         self._count(t)
-        self._watched = None
+        self._watch_anew()
         for own in self.events:
             if ("event", id(own)) in crossed:
                 self.happenings.append(Happening(t, own.name))
@@ -251,10 +263,13 @@ class Switches:
 
     def settle(self, t: float, y: Array) -> Array:
         """Deal with all joints that are at a limit now: those that run into it hit it, those that press rest there."""
-        self._watched = None
+        self._watch_anew()
         reached, leaving, self._reached, self._leaving = self._reached, self._leaving, set(), set()
         stops = self.stops.all if self.limits == "stop" else []
         slipping, halted, self._slipping, self._halted = self._slipping, self._halted, set(), set()
+        if self.problem.friction is None and not (reached or leaving or self._beyond) and self._is_far(y):
+            self._started = True
+            return y
         if not stops and self.problem.friction is None:
             self._linger(y)
             return y
@@ -273,6 +288,10 @@ class Switches:
         self._tell(t, before - leaving, hits)
         self._linger(y)
         return y
+
+    def _is_far(self, y: Array) -> bool:
+        """Whether nothing is held and no joint is at a limit, so that there is nothing to settle."""
+        return self.stops.is_free and (self.limits == "ignore" or self.stops.are_far(y))
 
     def _linger(self, y: Array) -> None:
         """Note joints at a limit that neither press on it nor leave it fast: what they exceed it by starts at zero, or
@@ -410,6 +429,8 @@ class Switches:
 
     def _tell(self, t: float, before: set[Stop | Stick], hits: dict[Stop, tuple[float, float]]) -> None:
         held = set(self.stops.held.values())
+        if not (held or before or hits):
+            return
         sticks = [x for x in held - before if isinstance(x, Stick)]
         self.happenings += [Happening(t, stick.name, "sticks") for stick in sorted(sticks, key=lambda x: x.v)]
         for stop, (speed, impulse) in hits.items():

@@ -17,7 +17,7 @@ import numpy as np
 
 from polybody.kernels import background
 from polybody.kernels.idle import Idle
-from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, ahead, build, directions, is_at_hand
+from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, ahead, build, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
@@ -32,7 +32,7 @@ from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.tracing import still_holds
-from polybody.simulation.compiled.watch import Watch, label_of, watch_of
+from polybody.simulation.compiled.watch import NOTHING, Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
@@ -141,7 +141,7 @@ class Compiled:
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch, switching)
         loop, signals = self._loops[key], acting.law.signals
-        loop.array("constants", acting.constants)
+        loop.fill("constants", acting.constants)
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
         loop.array("table", np.ascontiguousarray(signals.rows))
         loop.set(rows=len(signals.breaks))
@@ -199,9 +199,9 @@ class Compiled:
         return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_EXACT
 
     def foresee(self, functions: list[tuple[Any, int]]) -> None:
-        """Let the code of the loop be made that a run has where no joint rests from the start, while its field is
-        traced to look at the first state."""
-        if self.problem.loops and (self.method.name, self.model.engine.constraints.source.digest) not in _BEGUN:
+        """Let the code of the loop be made that a run with loops has where no joint rests from the start, while its
+        field is traced to look at the first state."""
+        if (self.method.name, self.model.engine.constraints.source.digest) not in _BEGUN:
             self._make_ahead(functions)
 
     def begin(self, functions: list[tuple[Any, int]]) -> None:
@@ -228,13 +228,15 @@ class Compiled:
 
     def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
         key = self.method.name, self._made_of(acting), watch.key, self.decisions.key(switching)
-        parts = self._parts(acting, watch, switching)
-        loop = LOOPS.take(key) or build(f"simulate {self.method.name}", parts, self.tableau)
+        loop = LOOPS.take(key)
+        if loop is None:
+            parts = self._parts(acting, watch, switching)
+            loop = build(f"simulate {self.method.name}", parts, self.tableau)
         acting.forget()
         self._taken.append((LOOPS, key, loop))
         if switching is not None:
             loop.decide(switching, self.options.dt)
-        loop.array("directions", directions(list(watch.directions)))
+        loop.array("directions", watch.codes)
         loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
@@ -414,10 +416,18 @@ class Compiled:
 
     def _watch(self, functions: list[tuple[Any, int]]) -> Watch:
         """What is looked at now: few sets of functions come again and again."""
-        holding = self.acting.holding
+        holding, notes = self.acting.holding, self.model._notes
+        if not functions and not holding.key:
+            return NOTHING
+        kept = notes.get("watched")
+        if kept is not None and kept[0] is functions and not holding.key:
+            return kept[1]  # limits with nothing held, as in the last run of this model
         key = (holding.frozen, *((label_of(function), getattr(function, "level", 0.0)) for function, _ in functions))
         if key not in self._watches:
             self._watches[key] = watch_of(functions, holding, self._event_texts)
+            stops = self.problem.stops
+            if stops is not None and functions is stops.functions and not holding.key:
+                notes["watched"] = functions, self._watches[key]
         return self._watches[key]
 
     @staticmethod
@@ -494,7 +504,7 @@ class Compiled:
         chunk = Chunk(
             rows_of(parts, states[: done + 1], answers[: done + 1]), rates, taken,
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
-            loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or parts.watched) else None,
+            loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or status == TURNED) else None,
             rates if self.instants is None else rates.copy(), crossed, whole,
         )  # fmt: skip
         return status, chunk

@@ -95,6 +95,8 @@ class Acting:
 
     @property
     def constants(self) -> Array:
+        if self.motors is None and not (len(self.law.constants) or len(self.wrenches) or len(self.held)):
+            return np.append(self.parameters, 0.0) if len(self.parameters) else np.zeros(1)
         voltages = [] if self.motors is None else np.asarray(self.motors.voltages, dtype=float)
         return np.concatenate([self.law.constants, self.wrenches, voltages, self.held, self.parameters, [0.0]])
 
@@ -361,6 +363,8 @@ class Acting:
 
     def forget(self) -> None:
         """Drop the graph that parts share: they have been traced."""
+        if "_motion" not in self.__dict__:
+            return
         from polybody.kernels.locks import tracing
 
         with tracing:

@@ -26,7 +26,13 @@ def possible_holding(problem: Problem) -> Holding:
 def acting_of(problem: Problem, law: Law | None = None) -> Acting:
     """What acts in a problem, as text, with another law instead of its controller's where one is given; or
     `NotCompiled`."""
-    model, law = problem.model, _law(problem) if law is None else law
+    model = problem.model
+    if law is None and not problem.driven:  # its texts are those of every such run: their keys are written once
+        kept = model._notes.get("free motion")
+        if kept is None:
+            kept = model._notes["free motion"] = Acting(model, free(), dissipates=problem._dissipates, whole=model)
+        return kept
+    law = _law(problem) if law is None else law
     frames, values, changing = [], [np.zeros(0)], []
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)

@@ -26,6 +26,7 @@ with −1 for what does not apply now, which crosses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,10 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.late import dataclass
 from polybody.mechanism.friction import stribeck_excess
+from polybody.mechanism.mechanism import Mechanism
+from polybody.properties import cached_property
 from polybody.simulation.friction import DryFriction, Rubbing, Stick
-from polybody.simulation.stops import Stop, Stops
+from polybody.simulation.stops import Stop, Stops, limits_of
 
 Array = np.ndarray
 SOFT = 1e-9  # ε
@@ -50,7 +53,7 @@ class Holding:
     frozen: bool = False
     loose: bool = False  # frozen, but nothing is held: the same numbers, and nothing computed of forces that hold
 
-    @property
+    @cached_property
     def key(self) -> str:
         """What distinguishes its text from others."""
         if not self.frozen and not self.rubs:
@@ -60,12 +63,12 @@ class Holding:
                 for rub in self.rubs]  # fmt: skip
         return f"{self.slots} {stops} {rubs} {self.frozen}{' loose' if self.loose else ''}"
 
-    @property
+    @cached_property
     def rubbing(self) -> tuple[int, ...]:
         """Indices of v that rub, in order."""
         return tuple(dict.fromkeys(rub.v for rub in self.rubs))
 
-    @property
+    @cached_property
     def bearing(self) -> tuple[str, ...]:
         """Joints whose friction depends on their load."""
         return tuple(dict.fromkeys(rub.joint for rub in self.rubs if rub.bears))
@@ -221,10 +224,19 @@ def _numbers(law: Any) -> list[Any]:
 
 def holding_of(stops: Stops | None, friction: DryFriction | None, pressing: bool) -> Holding:
     """What of a run may be held; `pressing` where limits are stops."""
+    if stops is not None and pressing and friction is None:
+        return _of_limits(stops.model.mechanism)
     limits: Sequence[Stop] = stops.all if stops is not None and pressing else ()
     slots = {stop.v: stop.q for stop in limits} | ({} if friction is None else friction.slots)
     rubs = () if friction is None else friction.texts
     return Holding(tuple((slots[v], v) for v in sorted(slots)), tuple(limits), rubs)
+
+
+@lru_cache(maxsize=32)  # asked for with every run
+def _of_limits(mechanism: Mechanism) -> Holding:
+    limits = limits_of(mechanism)
+    slots = {stop.v: stop.q for stop in limits}
+    return Holding(tuple((slots[v], v) for v in sorted(slots)), limits)
 
 
 __all__ = ["Holding", "holding_of"]

@@ -85,8 +85,9 @@ class Knowledge:
         seen = _Seen()
         plain = isinstance(function, types.FunctionType) and not _impure(function, seen)
         self._read = [(read, was, was.copy() if isinstance(was, np.ndarray) else was) for read, was in seen.read]
-        #: whether that is all: what an object, a list or a dictionary holds is not known
-        self.is_whole = plain and all(map(_is_harmless, seen.outside))
+        #: whether that is all: what an object, a list or a dictionary holds is not known, nor are attributes of
+        #: functions
+        self.is_whole = plain and all(_is_harmless(x) and not _has_attributes(x) for x in (function, *seen.outside))
 
     def is_as_it_was(self) -> bool:
         """Whether whoever reads it now reads the same."""
@@ -112,6 +113,15 @@ def _is_harmless(thing: Any) -> bool:
     return isinstance(thing, HARMLESS) or type(thing).__module__.partition(".")[0] in PACKAGES[:2]
 
 
+def _has_attributes(thing: Any) -> bool:
+    """Whether a function of the user's has attributes, which may change without anybody being told."""
+    return isinstance(thing, types.FunctionType) and bool(vars(thing)) and not _is_of(thing, PACKAGES)
+
+
+def _is_of(thing: types.FunctionType, packages: tuple[str, ...]) -> bool:
+    return str(thing.__module__).partition(".")[0] in packages
+
+
 def _impure(function: Any, seen: _Seen) -> str:
     if isinstance(function, partial):
         seen.outside += [*function.args, *function.keywords.values()]
@@ -134,6 +144,8 @@ def _impure_function(function: types.FunctionType, scope: dict[str, Any], seen: 
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     seen.outside += defaults
     seen.read += [(lambda x=x: x, x) for x in defaults]  # entries of an array may change
+    own = ("__code__", "__defaults__", "__kwdefaults__")
+    seen.read += [(partial(getattr, function, name), getattr(function, name)) for name in own]
     captured = []
     for cell in function.__closure__ or ():
         try:

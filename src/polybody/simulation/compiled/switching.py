@@ -62,7 +62,8 @@ class Decisions:
         self.allowed = False  # nothing stands against it at this time of the run
         self._holds = bool(possible.slots)
         self._wanted = not self._holds  # nothing more is to be compiled for it
-        self._events, self._tables = 0, dict[str, Switching | None]()
+        self._events = 0
+        self._tables: dict[str, Switching | None] = {}
         self._acts: dict[int, Any] | None = None  # by id of its event: the casadi.Function of an action
         self._acts_key = ""
 
@@ -126,7 +127,7 @@ class Decisions:
 
     def table(self, acting: Acting, watch: Watch, functions: Sequence[tuple[Any, int]]) -> Switching | None:
         """What a loop decides by; None where functions must be called."""
-        if watch.called:
+        if watch.called or not (watch.count or acting.holding.slots):
             return None
         if watch.key not in self._tables:
             table = switching_of(acting, watch, self.problem, functions, self._actions(functions))

@@ -134,7 +134,14 @@ def _samples(mechanism: Mechanism) -> list[tuple[float, Array, Array]]:
 
 def key_of(function: Any) -> str:
     """What distinguishes a traced function from others."""
-    return hashlib.sha256(function.serialize().encode()).hexdigest()[:24]
+    key = _keys.get(function)
+    if key is None:
+        key = _keys[function] = hashlib.sha256(function.serialize().encode()).hexdigest()[:24]
+    return key
+
+
+#: of expressions that somebody has
+_keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 __all__ = ["key_of", "require_whole", "samples_of", "still_holds", "traced", "traced_action"]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.kernels.stepping import directions
 from polybody.late import dataclass, field
+from polybody.properties import cached_property
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed
@@ -35,8 +37,16 @@ class Watch:
     def count(self) -> int:
         return len(self.directions)
 
+    @cached_property
+    def codes(self) -> Array:
+        """The directions as loops read them."""
+        return directions(list(self.directions))
+
     def __call__(self, t: Any, q: Array, v: Array, domain: Domain) -> list[Any]:
         return [text(t, q, v, domain) for text in self.texts]
+
+
+NOTHING = Watch("")
 
 
 def label_of(function: Any) -> Any:
@@ -49,7 +59,7 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding, known: dict
     """What of the functions of (t, y) that are watched now is text; those of `holding` are, all of them. `known` are
     the texts of a run's events, by label, traced once."""
     texts: list[Text] = []
-    keys, directions, labels, called = [], [], [], False
+    keys, ways, labels, called = [], [], [], False
     for function, direction in functions:
         if isinstance(getattr(function, "func", function), Pull | Overload | SlidingSpeed):
             continue
@@ -62,11 +72,11 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding, known: dict
         key, written = text
         keys.append(key)
         texts.append(written)
-        directions.append(direction)
+        ways.append(direction)
         labels.append(label_of(function))
     keys.append(holding.key)
-    all_directions, all_labels = (*directions, *holding.directions), (*labels, *holding.labels)
-    return Watch(";".join(keys), tuple(texts), all_directions, called, holding, all_labels)
+    all_ways, all_labels = (*ways, *holding.directions), (*labels, *holding.labels)
+    return Watch(";".join(keys), tuple(texts), all_ways, called, holding, all_labels)
 
 
 def text_of(function: Any, known: dict[Any, Any]) -> tuple[str, Text] | None:
@@ -102,4 +112,4 @@ def _event_text(function: EventValue) -> tuple[str, Text] | None:
     return f"event {key_of(made)}", text
 
 
-__all__ = ["Watch", "label_of", "watch_of"]
+__all__ = ["NOTHING", "Watch", "label_of", "watch_of"]
