@@ -40,6 +40,14 @@ def own_attribute(t: float, q: Any, v: Any) -> Any:
     return -own_attribute.gain * v  # type: ignore[attr-defined]
 
 
+def scale(v: Any) -> Any:
+    return v
+
+
+def of_another(t: float, q: Any, v: Any) -> Any:
+    return -scale.gain * scale(v)  # type: ignore[attr-defined]
+
+
 def closure() -> tuple[Any, Any]:
     gain = 3.0
 
@@ -74,12 +82,13 @@ def of_a_list() -> tuple[Any, Any]:
 def changes(monkeypatch: Any) -> dict[str, tuple[Any, Any]]:
     """{what changes: (law, what changes it)}."""
     here = __name__
-    own_attribute.gain = 3.0  # type: ignore[attr-defined]
+    own_attribute.gain = scale.gain = 3.0  # type: ignore[attr-defined]
     return {
         "a global number": (by_helper, lambda: monkeypatch.setattr(f"{here}.GAIN", 30.0)),
         "a global function": (by_helper, lambda: monkeypatch.setattr(f"{here}.helper", lambda v: -30.0 * v)),
         "an attribute of an object": (by_attribute, lambda: monkeypatch.setattr(SETTINGS, "gain", 30.0)),
         "an attribute of the function": (own_attribute, lambda: setattr(own_attribute, "gain", 30.0)),
+        "an attribute of another function": (of_another, lambda: setattr(scale, "gain", 30.0)),
         "a default": (with_default, lambda: monkeypatch.setattr(with_default, "__defaults__", (30.0,))),
         "a variable of a closure": closure(),
         "an entry of an array": of_an_array(),
@@ -88,8 +97,9 @@ def changes(monkeypatch: Any) -> dict[str, tuple[Any, Any]]:
 
 
 WHAT = (
-    "a global number", "a global function", "an attribute of an object", "an attribute of the function", "a default",
-    "a variable of a closure", "an entry of an array", "an entry of a list",
+    "a global number", "a global function", "an attribute of an object", "an attribute of the function",
+    "an attribute of another function", "a default", "a variable of a closure", "an entry of an array",
+    "an entry of a list",
 )  # fmt: skip
 
 

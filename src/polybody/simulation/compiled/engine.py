@@ -386,7 +386,7 @@ class Compiled:
                 anew = max(struck, chunk.switches[-1].row if chunk.switches else 0)
                 if anew:
                     begun, taken = float(chunk.rows.t[anew]), count - anew
-                if chunk.switches and not chunk.crossed:
+                if not chunk.crossed:  # who breaks off here goes on with the same equal steps
                     self._going = begun, taken
                 if watch.called:
                     yield from (chunk.step(k) for k in range(count))
@@ -396,6 +396,7 @@ class Compiled:
                     yield replace(chunk.step(count - 1), watched=not loop.word("turned"))
                 else:
                     yield chunk
+                self._going = (np.nan, 0)
             tried = first if self.method.adaptive else self.options.dt
             bars = status == CANNOT and not (
                 self.acting.plan is not None and self._believing.can_go_on(loop, count, t, y, end - t, tried)
