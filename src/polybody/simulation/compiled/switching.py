@@ -108,8 +108,8 @@ class Decisions:
         return as_traced(event_texts.actions, acting, list((self._acts or {}).values()))
 
     def renew(self) -> None:
-        """Look at the actions anew: what they read may be another."""
-        self._acts = None
+        """Look at the actions anew, and at tables that number them: what they read may be another."""
+        self._acts, self._tables = None, {}
 
     def _actions(self, functions: Sequence[tuple[Any, int]]) -> list[int]:
         """Ids of events whose actions are expressions; they stay the same in a run."""
