@@ -99,7 +99,8 @@ class Run:
     def _tell_progress(self, t: float) -> None:
         if self.progress is not None:
             call_user("the progress function", t, self.progress, t)
-            self.renew()
+            if self.problem.driven_from_outside or self.switches.events:  # else nothing acts that could be another
+                self.renew()
 
     def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
         clock = time.perf_counter()
