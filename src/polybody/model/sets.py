@@ -50,10 +50,11 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
     """
     given_names = inspect.signature(function).parameters
     names, usual = list(given_names), getattr(given_names.get("order"), "default", None)
+    few = FEW if usual is None and function.__name__ not in CUBES else FEW // 8  # a humanoid's D has 2 MB per state
 
     @wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        if not any(isinstance(x, np.ndarray) and x.ndim > 1 and x.size > FEW for x in (*given, *options.values())):
+        if not any(isinstance(x, np.ndarray) and x.ndim > 1 and x.size > few for x in (*given, *options.values())):
             return function(*given, **options)  # type: ignore[call-arg]
         owner, *rest = given
         options |= dict(zip(names[1:], rest, strict=False))
