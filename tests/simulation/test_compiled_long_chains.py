@@ -12,8 +12,6 @@ from test_compiled import assert_same, both
 import polybody as pb
 from machines import four_bar_chain
 from polybody.simulation.compiled import rolled
-from polybody.simulation.compiled.field import require_compilable
-from polybody.simulation.failures import NotCompiled
 
 N = 140
 
@@ -113,9 +111,20 @@ def test_midpoint_steps_of_long_chains_are_those_of_python() -> None:
     assert_same(*both(model, 8e-4, q, v, pb.controllers.PD(model, q, 20.0, 1.0), method="midpoint", dt=2e-4), 1e-7)
 
 
-def test_parameters_of_long_chains_are_said_to_be_why_python_takes_their_steps() -> None:
-    with pytest.raises(NotCompiled, match=rf"{N} velocities .* parameters of the model"):
-        require_compilable(chain().with_parameters("b3.mass"), "rk4")
+@pytest.mark.parametrize("friction", [None, 0.1])
+def test_parameters_of_long_chains_are_numbers_of_their_recursions(friction: Any) -> None:
+    model = chain(friction=friction).with_parameters("b3.mass", "*.damping")
+    values = np.array(model.parameters.nominal) + 0.5
+    options: dict[str, Any] = {"method": "rk4", "dt": 1e-3, "parameters": values}
+    ours = pb.simulate(model, 0.004, *moving(model), compiled=True, **options)
+    theirs = pb.simulate(model, 0.004, *moving(model), compiled=False, **options)
+    nominal = pb.simulate(model, 0.004, *moving(model), method="rk4", dt=1e-3)
+    assert_same(ours, theirs, 1e-11 if friction is None else 1e-8)
+    if friction is None:
+        wanted = model.forward_dynamics(*moving(model), np.zeros(model.nv), parameters=values)
+        np.testing.assert_allclose(ours.a[0], wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+    assert np.abs(ours.v[-1] - nominal.v[-1]).max() > 1e-3
+    np.testing.assert_array_equal(ours.model.parameters.nominal, values)
 
 
 def test_steps_of_a_row_of_66_four_bars_are_those_of_python() -> None:

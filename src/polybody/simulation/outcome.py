@@ -78,7 +78,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     happenings = list(run.switches.happenings)
     currents = rows.currents if problem.circuits.closed else None
     told = (audit, said, happenings, stopped, run.pieces, currents)
-    return Trajectory(problem.whole, t, q, v, rows.a, tau, work, *told)
+    return Trajectory(problem.given, t, q, v, rows.a, tau, work, *told)
 
 
 def _saturation(run: Run, t: Array, v: Array, tau: Array) -> tuple[Saturation, ...]:

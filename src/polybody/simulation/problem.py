@@ -51,6 +51,7 @@ class Problem:
     ) -> None:
         self.model = model
         self.whole = model  # with dry friction, where `model` is without it
+        self.given = model  # as the user gave it, with parameters where `whole` has their values only
         self.efforts = "ignore"
         self.controller = controller
         self.wrenches = wrench_functions(model, wrenches)

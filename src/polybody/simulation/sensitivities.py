@@ -122,7 +122,7 @@ def sensitivities(
         control = control_of(model, controller)
         made, y, end, _ = prepared(
             model, asked.pop("duration"), asked.pop("q0"), asked.pop("v0"), controller, wrenches=wrenches,
-            voltages=voltages, currents0=currents0, events=events, times=times[-1:], **asked,
+            voltages=voltages, currents0=currents0, events=events, times=times[-1:], varied=True, **asked,
         )  # fmt: skip
         record = _recorded(made, y, end, times)
         chain = Chain(StepDerivatives(made.problem, control, made.method.name), made, record, times)

@@ -127,11 +127,19 @@ def prepared(
     times: Any = None, start: float = 0.0, events: Sequence[Event] = (), limits: str = "stop", restitution: float = 0.0,
     efforts: str | None = None, friction: str = "stick", dense: bool = False, max_steps: int | None = None,
     progress: Callable[[float], None] | None = None, compiled: bool | None = None, parameters: Any = None,
+    varied: bool = False,
 ) -> tuple[Run, Array, float, dict[str, Any]]:  # fmt: skip
-    """(the run that `simulate` makes of its arguments, its first state, its end, its options)."""
+    """(the run that `simulate` makes of its arguments, its first state, its end, its options); `varied` where the
+    problem's parameters must stay variables."""
     origin = model = as_model("simulate", model)
     if parameters is not None:
         model = model.parameters.at(parameters)
+    given = model
+    if not varied and model.engine.source.variation is not None:
+        from polybody.simulation.compiled.own_numbers import has_recursions, numbers_of
+
+        if has_recursions(model):
+            origin = model = numbers_of(model)
     chosen = method_named(method)
     duration, start = positive("duration", duration), number("start", start)
     q, v = lone_state(model, q0, v0)
@@ -163,7 +171,7 @@ def prepared(
         raise InputError(f"friction is {friction!r}; expected one of {', '.join(FRICTION)}")
     sticking = DryFriction(model, origin) if friction == "stick" and has_dry_friction(model) else None
     problem = Problem(model if sticking is None else sticking.smooth, controller, wrenches, voltages)
-    problem.whole, problem.friction, problem.efforts = model, sticking, word
+    problem.whole, problem.given, problem.friction, problem.efforts = model, given, sticking, word
     drives = drive_limits(model.mechanism)
     problem.drives = drives if controller is not None and word == "saturate" and drives.any else None
     if compiled is not False:

@@ -16,6 +16,7 @@ from polybody.constraints.assembly import AssemblyError
 from polybody.mechanism.geometry import geometry
 from polybody.model.model import Model
 from polybody.simulation.compiled.law import Law
+from polybody.simulation.compiled.rolled import MOST_STRAIGHT
 from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
@@ -60,6 +61,12 @@ def numbers_of(owner: Model) -> Model:
     return _planned(owner._notes["numbers"])
 
 
+def has_recursions(model: Model) -> bool:
+    """Whether a run of so many velocities goes by recursions, which have their numbers in tables: no code depends on
+    them, and none has parameters as inputs."""
+    return model.nv > MOST_STRAIGHT and not model.mechanism.constrained
+
+
 def _planned(known: Model) -> Model:
     engine: Any = known.engine
     if known.mechanism.constrained and engine.is_compiled and not engine.plans.is_made:
@@ -70,4 +77,4 @@ def _planned(known: Model) -> Model:
     return known
 
 
-__all__ = ["known_to", "numbers_of", "of_own_numbers"]
+__all__ = ["has_recursions", "known_to", "numbers_of", "of_own_numbers"]
