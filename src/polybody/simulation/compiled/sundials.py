@@ -74,11 +74,11 @@ class Sundials:
 
     def begin(self, t: float, y: Array, end: float, fresh: bool, watched: bool, dense: bool) -> None:
         """Steps from (t, y) on are asked for next; `fresh` after an event."""
-        self._looked_into = watched or dense
+        self._looked_into = (watched or dense) and not self.problem.loops
         if fresh:
             self._length = max(SHORTEST_WATCHED, self._length // 2)
         self._length = self._length or (FIRST_WATCHED if watched else FIRST_CHUNK)
-        self._times, self._before = wanted_times(t, end, self.options), (t, y)
+        self._times, self._before = wanted_times(t, end, self.options, self.problem.loops), (t, y)
         self._limit = len(self._times)
 
     def _following(self, t: float, end: float) -> Array:

@@ -34,6 +34,7 @@ CHUNK = 256  # output times a call: a restart costs the solver its history
 PARTS = 10  # of the interval between two output times: degree of the polynomial
 FIRST_CHUNK = 16  # of the first call: what comes after an event is computed in vain
 ROUGH = 100.0  # tolerances: what a polynomial may leave out of the solver's states
+NOISE = 1e-7  # of the largest number: what tight tolerances leave of one step's error beside the next
 SHORTEST = 1e-5  # seconds: first interval after a beginning
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
@@ -44,8 +45,8 @@ def sundials_steps(
     name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
     """Steps from one wanted time to the next, and across singular configurations of loops."""
-    times, chunk, longest = wanted_times(t, end, options), FIRST_CHUNK, LOOP_CHUNK if problem.loops else CHUNK
-    before = t, y
+    times, longest = wanted_times(t, end, options, problem.loops), LOOP_CHUNK if problem.loops else CHUNK
+    before, chunk = (t, y), longest if problem.loops else FIRST_CHUNK
     while len(times):
         across = ahead(problem, before, t, y, times[0], end, options) if problem.loops else None
         if across is not None:
@@ -70,7 +71,7 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        good, times = smooth(t, y, grid, states, times, options)
+        good, times = (len(grid), times) if problem.loops else smooth(t, y, grid, states, times, options)
         if not good:
             continue
         chunk, counts = min(2 * chunk, longest), _shared(count, t, grid)[:good]
@@ -113,11 +114,12 @@ def horizon(problem: Problem, t: float, y: Array, following: float) -> float:
     return max(2.5 * (following - t), 0.1 / max(float(np.abs(problem.split(y)[1]).max(initial=0.0)), 1e-9))
 
 
-def wanted_times(t: float, end: float, options: Options) -> Array:
+def wanted_times(t: float, end: float, options: Options, loops: bool) -> Array:
     """The driver's sample times after t, at most `max_step` apart, `end` last.
 
     The first interval is halved down to `SHORTEST`: where a motion begins, or goes on after an impact, it has its
-    quickest parts, and the next rebound may follow at once. A polynomial over all of it would not see that.
+    quickest parts, and the next rebound may follow at once. A polynomial over all of it would not see that. With loops
+    it is not: each call begins by choosing rows, and intervals tell how far a singular configuration is looked for.
     """
     inside = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
     marks = [t, *inside, end]
@@ -126,7 +128,7 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
         count = int(np.ceil((b - a) / min(options.max_step, max(0.05, (end - t) / MOST_MARKS))))
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
-    halvings = int(np.ceil(np.log2(max((fine[0] - t) / SHORTEST, 1.0))))
+    halvings = 0 if loops else int(np.ceil(np.log2(max((fine[0] - t) / SHORTEST, 1.0))))
     first = t + (fine[0] - t) * 2.0 ** -np.arange(halvings, 0, -1.0)
     return np.concatenate([first[first > t + 1e-12 * (1 + abs(t))], fine])
 
@@ -162,7 +164,9 @@ def smooth(
     starts = np.concatenate([y[None], within[:-1, -1]])
     nodes = np.concatenate([starts[:, None], within], axis=1)[:, :, :-1]  # all but the work
     last = np.abs(np.einsum("jk,nks->njs", _last_coefficients(), nodes)).max(axis=1)
-    allowed = ROUGH * (options.atol + options.rtol * np.abs(nodes).max(axis=1))
+    sizes = np.abs(nodes).max(axis=1)
+    allowed = ROUGH * (options.atol + options.rtol * sizes)
+    allowed = np.maximum(allowed, NOISE * sizes.max(axis=1, keepdims=True))
     ends = grid[: len(within)]
     lengths = np.diff(ends, prepend=t)
     rough = np.flatnonzero((last > allowed).any(axis=1) & (lengths > SHORTEST))
