@@ -332,7 +332,7 @@ class Compiled:
         self._hold_sampled(t, y)
         self._forget()
         if self._source is not None:
-            self._source.begin(t, y, end, fresh, bool(functions), dense)
+            self._source.begin(t, y, end, fresh, bool(functions))
         watch = self._watch(functions)
         self.called = self.called or watch.called
         switching = self.decisions.now(self.acting, watch, functions)

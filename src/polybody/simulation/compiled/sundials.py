@@ -35,7 +35,6 @@ from polybody.simulation.integrators.sundials import (
     PARTS,
     ahead,
     horizon,
-    smooth,
     subdivided,
     wanted_times,
 )
@@ -63,7 +62,6 @@ class Sundials:
             raise NotCompiled("friction by load is called in Python by idas")
         self._possible, self._solvers = possible, dict[Any, Solvers]()
         self._length, self._times, self._limit = 0, np.zeros(0), 0
-        self._looked_into = True  # between its wanted times
         self._before: tuple[float, Array] = (np.nan, np.zeros(0))
         self._told: dict[str, Any] = {}  # what SUNDIALS reports of the last call,
         self._end = np.nan  # and how far that went
@@ -72,13 +70,12 @@ class Sundials:
         """Solvers hold much memory."""
         self._solvers = {}
 
-    def begin(self, t: float, y: Array, end: float, fresh: bool, watched: bool, dense: bool) -> None:
+    def begin(self, t: float, y: Array, end: float, fresh: bool, watched: bool) -> None:
         """Steps from (t, y) on are asked for next; `fresh` after an event."""
-        self._looked_into = (watched or dense) and not self.problem.loops
         if fresh:
             self._length = max(SHORTEST_WATCHED, self._length // 2)
         self._length = self._length or (FIRST_WATCHED if watched else FIRST_CHUNK)
-        self._times, self._before = wanted_times(t, end, self.options, self.problem.loops), (t, y)
+        self._times, self._before = wanted_times(t, end, self.options), (t, y)
         self._limit = len(self._times)
 
     def _following(self, t: float, end: float) -> Array:
@@ -104,14 +101,10 @@ class Sundials:
 
         `answer` is the field at one state.
         """
+        following = self._following(t, end)
         while True:
-            grid = self._grid(t, self._following(t, end), pieces)
+            grid = self._grid(t, following, pieces)
             found = self._call(self._held(acting), t, y, grid, answer)
-            if found is not None and len(found) and self._looked_into:
-                good, self._times = smooth(t, y, grid, found, self._times, self.options)
-                found = found[:good]
-                if not good:
-                    continue
             if found is not None or self._limit == 1:
                 break
             self._limit = max(1, min(self._length, self._limit) // 16)

@@ -3,8 +3,7 @@
 A solver goes from one wanted time to the next without telling its inner steps; states are put back on their manifold
 (quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Between wanted times a state is
 the polynomial through the solver's own output at Chebyshev's points: a cubic over 0.05 s located impacts to 1e-7 s
-only, and runs with hits had energy errors of 1e-4. Where such a polynomial does not follow the motion, the interval is
-solved again in four parts. Every evaluation comes back to Python, with its exact Jacobian: so a
+only, and runs with hits had energy errors of 1e-4. Every evaluation comes back to Python, with its exact Jacobian: so a
 run can be interrupted, and an error of a user's function ends it.
 """
 
@@ -32,10 +31,6 @@ BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
 MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
 PARTS = 10  # of the interval between two output times: degree of the polynomial
-FIRST_CHUNK = 16  # of the first call: what comes after an event is computed in vain
-ROUGH = 100.0  # tolerances: what a polynomial may leave out of the solver's states
-NOISE = 1e-7  # of the largest number: what tight tolerances leave of one step's error beside the next
-SHORTEST = 1e-5  # seconds: first interval after a beginning
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
@@ -45,8 +40,8 @@ def sundials_steps(
     name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
     """Steps from one wanted time to the next, and across singular configurations of loops."""
-    times, longest = wanted_times(t, end, options, problem.loops), LOOP_CHUNK if problem.loops else CHUNK
-    before, chunk = (t, y), longest if problem.loops else FIRST_CHUNK
+    times, chunk = wanted_times(t, end, options), LOOP_CHUNK if problem.loops else CHUNK
+    before = t, y
     while len(times):
         across = ahead(problem, before, t, y, times[0], end, options) if problem.loops else None
         if across is not None:
@@ -71,28 +66,17 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        good, times = (len(grid), times) if problem.loops else smooth(t, y, grid, states, times, options)
-        if not good:
-            continue
-        chunk, counts = min(2 * chunk, longest), _shared(count, t, grid)[:good]
-        grid, states = grid[:good], states[:good]
-        for done, (time, within, count) in enumerate(zip(grid, states, counts, strict=True), 1):
+        for done, (time, within) in enumerate(zip(grid, states, strict=True), 1):
             raw = within[-1]
             if not finite(raw):
                 raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(through, t, time, np.vstack([y, within[:-1], new]))
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
-            before, (t, y, tries) = (t, y), (time, new, 0)
+            before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
             times = times[1:]
             if problem.loops and done < len(grid) and crossing_time(problem, y) < horizon(problem, t, y, times[0]):
                 break
-
-
-def _shared(count: int, t: float, grid: Array) -> list[int]:
-    """Inner steps of a call as those of its intervals, by their lengths: an event makes those after it void."""
-    upto = np.ceil(count * (grid - t) / (grid[-1] - t)).astype(int)
-    return np.diff(upto, prepend=0).tolist()
 
 
 def ahead(
@@ -114,13 +98,8 @@ def horizon(problem: Problem, t: float, y: Array, following: float) -> float:
     return max(2.5 * (following - t), 0.1 / max(float(np.abs(problem.split(y)[1]).max(initial=0.0)), 1e-9))
 
 
-def wanted_times(t: float, end: float, options: Options, loops: bool) -> Array:
-    """The driver's sample times after t, at most `max_step` apart, `end` last.
-
-    The first interval is halved down to `SHORTEST`: where a motion begins, or goes on after an impact, it has its
-    quickest parts, and the next rebound may follow at once. A polynomial over all of it would not see that. With loops
-    it is not: each call begins by choosing rows, and intervals tell how far a singular configuration is looked for.
-    """
+def wanted_times(t: float, end: float, options: Options) -> Array:
+    """The driver's sample times after t, at most `max_step` apart, `end` last."""
     inside = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
     marks = [t, *inside, end]
     fine: list[float] = []
@@ -128,9 +107,7 @@ def wanted_times(t: float, end: float, options: Options, loops: bool) -> Array:
         count = int(np.ceil((b - a) / min(options.max_step, max(0.05, (end - t) / MOST_MARKS))))
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
-    halvings = 0 if loops else int(np.ceil(np.log2(max((fine[0] - t) / SHORTEST, 1.0))))
-    first = t + (fine[0] - t) * 2.0 ** -np.arange(halvings, 0, -1.0)
-    return np.concatenate([first[first > t + 1e-12 * (1 + abs(t))], fine])
+    return np.array(fine)
 
 
 def subdivided(t: float, grid: Array) -> Array:
@@ -148,40 +125,6 @@ def chebyshev() -> tuple[Array, Array]:
     weights = (-1.0) ** k
     weights[[0, -1]] /= 2
     return (1 - np.cos(np.pi * k / PARTS)) / 2, weights
-
-
-def smooth(
-    t: float, y: Array, grid: Array, within: Array, times: Array, options: Options
-) -> tuple[int, Array]:  # fmt: skip
-    """(how many first intervals have a polynomial that follows the solver's states to its tolerances, the wanted times
-    with all others in four parts).
-
-    The last two Chebyshev coefficients tell: those of a smooth motion have died away. `within` (n, PARTS, size) are
-    states at the points of each interval of the grid.
-    """
-    if not len(within):
-        return 0, times
-    starts = np.concatenate([y[None], within[:-1, -1]])
-    nodes = np.concatenate([starts[:, None], within], axis=1)[:, :, :-1]  # all but the work
-    last = np.abs(np.einsum("jk,nks->njs", _last_coefficients(), nodes)).max(axis=1)
-    sizes = np.abs(nodes).max(axis=1)
-    allowed = ROUGH * (options.atol + options.rtol * sizes)
-    allowed = np.maximum(allowed, NOISE * sizes.max(axis=1, keepdims=True))
-    ends = grid[: len(within)]
-    lengths = np.diff(ends, prepend=t)
-    rough = np.flatnonzero((last > allowed).any(axis=1) & (lengths > SHORTEST))
-    if not len(rough):
-        return len(within), times
-    between = ends[rough, None] - lengths[rough, None] * np.array([0.75, 0.5, 0.25])
-    return int(rough[0]), np.union1d(times, between)
-
-
-@cache
-def _last_coefficients() -> Array:
-    """(2, PARTS + 1): the last two Chebyshev coefficients of the polynomial through values at the points."""
-    k = np.arange(PARTS + 1)
-    half = np.where((k == 0) | (k == PARTS), 0.5, 1.0)
-    return np.array([2.0 * half * np.cos(np.pi * k * (PARTS - 1) / PARTS), half * (-1.0) ** k]) / PARTS
 
 
 def through(t0: float, t1: float, states: Array) -> Interpolant:
@@ -348,6 +291,6 @@ def _reason(said: str, error: Exception) -> str:
 
 
 __all__ = [
-    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate", "smooth",
+    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
     "solver_options", "subdivided", "sundials_steps", "through", "wanted_times",
 ]  # fmt: skip
