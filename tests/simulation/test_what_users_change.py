@@ -1,5 +1,8 @@
 """Users' code that is called during a run may change what compiled code has read: targets, gains, lists."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -160,3 +163,16 @@ def test_functions_are_traced_again_only_where_what_they_read_may_have_changed(a
     gains[0] = 1.0
     live.advance(2)
     assert len(calls) == 2
+
+
+def test_functions_that_were_traced_are_not_kept_alive(arm):
+    gains = np.array(WEIGHTS)
+
+    def law(t, q, v):
+        return -gains * v
+
+    pb.simulate(arm, 0.01, START, controller=law, method="rk4", dt=1e-3)
+    gone = weakref.ref(law)
+    del law
+    gc.collect()
+    assert gone() is None

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -145,7 +146,7 @@ def _impure_function(function: types.FunctionType, scope: dict[str, Any], seen: 
     seen.outside += defaults
     seen.read += [(lambda x=x: x, x) for x in defaults]  # entries of an array may change
     own = ("__code__", "__defaults__", "__kwdefaults__")
-    seen.read += [(partial(getattr, function, name), getattr(function, name)) for name in own]
+    seen.read += [(partial(_attribute, ref(function), name), getattr(function, name)) for name in own]
     captured = []
     for cell in function.__closure__ or ():
         try:
@@ -160,6 +161,11 @@ def _impure_function(function: types.FunctionType, scope: dict[str, Any], seen: 
         if reason:
             return reason
     return _impure_code(function.__code__, scope, seen, depth)
+
+
+def _attribute(of: ref[types.FunctionType], name: str) -> Any:
+    """Of a function that nobody who remembers what it reads keeps alive."""
+    return getattr(of(), name)
 
 
 def _names(code: types.CodeType) -> set[str]:
