@@ -129,7 +129,7 @@ def test_influence_coefficients_are_derivatives_along_velocities_that_joints_sha
     I, P = influence.dynamic_arrays(m, q)
     S, carried = influence.composites(m, q)
     pairs = np.vectorize(influence.pair_loads, signature="(6),(6),(n),(2)->(6),(6),(6),(6),(9)")
-    I_composites, P_composites = influence.arrays_of_composites(m, S[None], carried[None], pairs)
+    I_composites, P_composites = influence.arrays_of_composites(m, S[None], carried[None], m.armature, pairs)
     np.testing.assert_allclose(I_composites[0], I, atol=1e-11 * scale(I))
     np.testing.assert_allclose(P_composites[0], P, atol=1e-11 * scale(P))
     dq, dv, _ = influence.inverse_dynamics_derivatives(m, q, v, a)
