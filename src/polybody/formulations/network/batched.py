@@ -17,7 +17,8 @@ import numpy as np
 from polybody.algebra.domains import Array
 from polybody.algebra.many import MANY, Many, numbers, scalars
 from polybody.errors import InputError
-from polybody.formulations.network.elimination import RANK_TOLERANCE, REGULAR
+from polybody.formulations.network.elimination import REGULAR, least_norm, scaled
+from polybody.formulations.network.fitting import fit_many
 from polybody.formulations.network.situation import situation
 from polybody.formulations.network.solution import CONTRADICTION, MOVES
 from polybody.formulations.network.tableau import Problem, Tableau
@@ -35,7 +36,7 @@ def forward_accelerations(
     """Accelerations of the joints in `order`, (states, their velocities), from {joint: (states, n)}."""
     states = len(next(iter(q.values())))
     with np.errstate(all="ignore"):  # of branches that are not taken
-        state = situation(net, _columns(q), _columns(v), domain=MANY)
+        state = situation(net, _columns(q), _columns(v), domain=MANY, fit=fit_many)
         tableau = Tableau(net, net.graph(()), state, Problem(_columns(forces)), MANY)
     unknowns = np.arange(tableau.size)
     moving = np.concatenate([unknowns[tableau.columns[("a", name)]] for name in net.parts.joints])
@@ -128,10 +129,7 @@ class _Entries:
 
 def solve_many(A: Array, B: Array, moving: Array) -> Array:
     """z with A z = B of each state, of least norm where A is singular; `moving` marks unknowns that must be unique."""
-    rows = 1 / np.maximum(np.abs(A).max(axis=2), 1e-300)
-    As, Bs = A * rows[:, :, None], B * rows[:, :, None]
-    columns = 1 / np.maximum(np.abs(As).max(axis=1), 1e-300)
-    As *= columns[:, None, :]
+    As, Bs, columns = scaled(A, B)
     try:
         inverse = np.linalg.inv(As)
     except np.linalg.LinAlgError:  # some pivot is exactly zero: ranks are decided by singular values
@@ -148,14 +146,11 @@ def solve_many(A: Array, B: Array, moving: Array) -> Array:
 
 def _least(A: Array, B: Array, columns: Array, moving: Array) -> Array:
     """The least-norm solutions of scaled equations; an error where they contradict each other or leave motions open."""
-    U, s, Vt = np.linalg.svd(A)
-    kept = s > RANK_TOLERANCE * s[:, :1]
-    y = np.swapaxes(Vt, 1, 2) @ (np.where(kept, 1 / np.where(kept, s, 1.0), 0.0)[:, :, None]
-                                 * (np.swapaxes(U, 1, 2) @ B))  # fmt: skip
+    y, open_ways = least_norm(A, B)
     size = 1.0 + np.abs(columns[:, :, None] * y).max(axis=(1, 2), initial=0.0)
     if np.any(np.abs(B - A @ y).max(axis=(1, 2), initial=0.0) > CONTRADICTION * size):
         raise InputError("inconsistent: the network's equations contradict each other")
-    null = np.abs(Vt * columns[:, None, :]) * ~kept[:, :, None]
+    null = np.abs(open_ways * columns[:, None, :])
     if np.any(null[:, :, moving].max(axis=2, initial=0.0) > MOVES * np.maximum(null.max(axis=2), 1e-300)):
         raise InputError("floating: the network's equations do not determine all accelerations")
     return y

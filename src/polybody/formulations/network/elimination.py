@@ -39,20 +39,31 @@ def solve_numbers(A: Array, B: Array) -> Answer:
 
     if not A.size:
         return Answer(B.copy(), np.zeros((0, 0)), B.copy())
-    rows = 1 / np.maximum(np.abs(A).max(axis=1, initial=0.0), 1e-300)
-    As, Bs = A * rows[:, None], B * rows[:, None]
-    columns = 1 / np.maximum(np.abs(As).max(axis=0, initial=0.0), 1e-300)
-    As = As * columns
+    As, Bs, columns = scaled(A, B)
     getrf, getrs, gecon = la.get_lapack_funcs(("getrf", "getrs", "gecon"), (As,))
     lu, pivots, _ = getrf(As)
     if gecon(lu, np.abs(As).sum(axis=0).max())[0] > REGULAR:
         y = getrs(lu, pivots, Bs)[0]
         y = y + getrs(lu, pivots, Bs - As @ y)[0]  # one refinement: pin forces to the last digits
         return Answer(y * columns[:, None], np.zeros((A.shape[1], 0)), np.zeros_like(B))
-    U, s, Vt = np.linalg.svd(As)
-    rank = int(np.sum(s > RANK_TOLERANCE * s[0]))
-    y = Vt[:rank].T @ ((U[:, :rank].T @ Bs) / s[:rank, None])
-    return Answer(y * columns[:, None], Vt[rank:].T * columns[:, None], Bs - As @ y)
+    y, ways = least_norm(As, Bs)
+    ways = ways[np.abs(ways).max(axis=1) > 0]
+    return Answer(y * columns[:, None], ways.T * columns[:, None], Bs - As @ y)
+
+
+def scaled(A: Array, B: Array) -> tuple[Array, Array, Array]:
+    """(r A c, r B, c): rows and columns (..., n, n) with 1 as their largest entries."""
+    rows = 1 / np.maximum(np.abs(A).max(axis=-1), 1e-300)[..., None]
+    columns = 1 / np.maximum(np.abs(A * rows).max(axis=-2), 1e-300)
+    return A * rows * columns[..., None, :], B * rows, columns
+
+
+def least_norm(A: Array, B: Array) -> tuple[Array, Array]:
+    """(y, null): A y = B (..., n, k) by singular values, and rows that span what A leaves open; others are 0."""
+    U, s, Vt = np.linalg.svd(A)
+    kept = s > RANK_TOLERANCE * s[..., :1]
+    weights = np.where(kept, 1 / np.where(kept, s, 1.0), 0.0)[..., None]
+    return np.swapaxes(Vt, -1, -2) @ (weights * (np.swapaxes(U, -1, -2) @ B)), Vt * ~kept[..., None]
 
 
 #: at how many random points expressions are probed
@@ -136,4 +147,4 @@ def _pivot(A: Array, shadow: Array, filled: list[set[int]], rows: set[int], doma
     return best[1], best[2]
 
 
-__all__ = ["Answer", "eliminate", "probed", "solve_numbers"]
+__all__ = ["REGULAR", "Answer", "eliminate", "least_norm", "probed", "scaled", "solve_numbers"]

@@ -9,17 +9,16 @@ Port a of a joint is taken where port b is now: where the joint slides, the port
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
-from polybody.algebra.many import MANY
 from polybody.algebra.rotations import cross
 from polybody.algebra.spatial import twist_log
 from polybody.errors import InputError
-from polybody.formulations.network.fitting import fit_configuration, fit_many, lesser_way
+from polybody.formulations.network.fitting import fit_configuration, lesser_way
 from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.holding import held_gap, relation_gap
 from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
 
 #: a loop may be open by this much (metres and radians; per second), relative to the mechanism's size and speed
 LOOP_TOLERANCE = 1e-7
+
+#: (joint, R and p of the pose between its ports) to its configuration
+Fit = Callable[[JointPart, Array, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +88,16 @@ def situation(
     currents: Mapping[str, Any] | None = None,
     closed: bool = True,
     domain: Domain = FLOAT,
+    fit: Fit | None = None,
 ) -> Situation:
     """Place everything. q and v map joints to their values, or are arrays over the joints in order of connection.
 
-    `closed` rejects a state that leaves a loop open.
+    `closed` rejects a state that leaves a loop open. `fit` finds configurations of joints that close loops in scalars
+    that are no plain numbers.
     """
     known_q = joint_values(net, "q", q, domain)
     known_v = joint_values(net, "v", v, domain)
-    place = _Placing(net, Situation(domain), known_q, known_v)
+    place = _Placing(net, Situation(domain), known_q, known_v, fit or _must_be_given)
     place.walk()
     place.close()
     if closed and domain is FLOAT:
@@ -146,8 +150,10 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
 
 
 class _Placing:
-    def __init__(self, net: NetworkBuilder, result: Situation, q: dict[str, Array], v: dict[str, Array]) -> None:
-        self.net, self.result, self.q, self.v = net, result, q, v
+    def __init__(
+        self, net: NetworkBuilder, result: Situation, q: dict[str, Array], v: dict[str, Array], fit: Fit
+    ) -> None:
+        self.net, self.result, self.q, self.v, self.fit = net, result, q, v, fit
         self.domain = result.domain
         zero = self.domain.zeros
         result.frames[WORLD] = Placed(self.domain.eye(3), zero(3), zero(6))
@@ -252,15 +258,14 @@ class _Placing:
         """(q, gap): the joint's configuration nearest to the pose between its ports, and the twist that is left."""
         given = self.q.get(joint.name)
         if self.domain is not FLOAT:
-            if joint.model is not None and given is None and _needs_configuration(joint):
-                if self.domain is MANY:
-                    return fit_many(joint, X, shift), self.domain.zeros(6)
-                raise InputError(f"joint {joint.name!r} closes a loop; in symbols its configuration must be given")
-            neutral = np.zeros(0) if joint.model is None else joint.model.neutral()
-            return (self.domain.array(neutral) if given is None else given), self.domain.zeros(6)
+            if joint.model is None:
+                return self.domain.zeros(0), self.domain.zeros(6)
+            if given is None and _needs_configuration(joint):
+                given = self.fit(joint, X, shift)
+            return self.domain.array(joint.model.neutral()) if given is None else given, self.domain.zeros(6)
         if joint.model is None:
             return np.zeros(0), twist_log(X, shift)
-        q, gap = fit_configuration(joint, X, shift, given)
+        q, gap = (x[0] for x in fit_configuration(joint, np.concatenate([X.ravel(), shift])[None], given))
         return (lesser_way(joint, q) if given is None else q), gap
 
     def refuse_open_loops(self) -> None:
@@ -324,6 +329,10 @@ class _Placing:
             return " - ".join(ends)
         path = nx.shortest_path(graph, *ends)
         return " - ".join([*path, path[0]])
+
+
+def _must_be_given(joint: JointPart, _X: Array, _shift: Array) -> Array:
+    raise InputError(f"joint {joint.name!r} closes a loop; in symbols its configuration must be given")
 
 
 def _needs_configuration(joint: JointPart) -> bool:
