@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
+import polybody.simulation.sensitivities as sensitivities_module
 from polybody.errors import InputError
 
 
@@ -208,3 +209,54 @@ def test_a_run_that_does_not_keep_its_start_needs_it() -> None:
     np.testing.assert_allclose(found.q_p, whole.q_p[1:], atol=1e-7)
     with pytest.raises(InputError, match=r"duration of a run are its own"):
         pb.sensitivities(late, q0=q0, v0=rest, duration=1.0)
+
+
+def satellite() -> pb.Model:
+    """A floating body with an arm of two joints."""
+    build = pb.Builder("satellite", gravity=(0, 0, 0))
+    build.body("hull", 5.0, com=(0.1, 0, 0.05), inertia=(0.4, 0.5, 0.6))
+    build.joint("root_joint", "floating", "world", "hull")
+    for k, parent in enumerate(("hull", "upper")):
+        link, origin = ("upper", "lower")[k], np.eye(4)
+        origin[:3, 3] = 0.3, 0.1, 0.0
+        build.body(link, 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.03, 0.03))
+        build.joint(f"joint{k}", "revolute", parent, link, origin, axis=(0, k, 1 - k))
+    return build.model()
+
+
+@pytest.mark.parametrize("name", ["puma560", "five-bar", "satellite"])
+def test_sensitivities_between_steps_equal_those_of_steps_that_end_there(name: str, monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    model = satellite() if name == "satellite" else pb.load(name)
+    variant = model.with_parameters("*.mass")
+    q0 = model.assemble()
+    v0 = model.assemble_velocity(q0, 0.3 * rng.normal(size=model.nv))
+    run = {"q0": q0, "v0": v0, "duration": 0.3, "sample": 0.003}
+    counted, recorded = [], sensitivities_module._recorded
+
+    def counting(*arguments):
+        record = recorded(*arguments)
+        counted.append(sum(len(part.t) - 1 for part in record.parts))
+        return record
+
+    monkeypatch.setattr(sensitivities_module, "_recorded", counting)
+    long = pb.sensitivities(variant, **run)
+    assert len(counted) == 1
+    assert counted[0] < 40  # steps between which most of the hundred times are
+    monkeypatch.setattr(sensitivities_module, "ALLOWED", -1.0)
+    short = pb.sensitivities(variant, **run)
+    assert counted[-1] >= 100
+    assert np.abs(short.q_p).max() > 1e-4
+    for x, y in zip(long[:5], short[:5], strict=True):
+        np.testing.assert_allclose(x, y, atol=2e-8 * (1 + np.abs(y).max()))
+
+
+def test_sensitivities_at_rest_are_those_of_short_steps() -> None:
+    """At rest no error of the motion bounds the steps, but sensitivities oscillate."""
+    variant = pb.load("double-pendulum").with_parameters("*.com.x")
+    hanging, rest = np.zeros(2), np.zeros(2)
+    assert np.abs(variant.gravity_forces(hanging)).max() < 1e-12
+    found = pb.sensitivities(variant, q0=hanging, v0=rest, duration=4.0)
+    exact = pb.sensitivities(variant, q0=hanging, v0=rest, duration=4.0, method="rk4", dt=1e-3)
+    assert np.abs(exact.q_p).max() > 0.1
+    np.testing.assert_allclose(found.q_p, exact.q_p, atol=1e-6 * np.abs(exact.q_p).max())

@@ -6,7 +6,10 @@ z ← U(x, z) of the controller and of events, and so is S = ∂x/∂p:
     S ← Φ_x S + Φ_z S_z + Φ_p      (`step_derivatives`),      S_z ← U_x S + U_z S_z,      events by `saltation`.
 
 No differences are taken: S is the derivative of the steps that were taken to rounding, and that of the motion to the
-order of the method. S_0 = 0 on a tree; with loops the dependent numbers of x_0 follow the geometry
+order of the method. Steps of dop853 are as long as tolerances allow, and the derivative of its interpolant answers
+wanted times between. Its error estimates, which are linear in the rates, are asked about S as well: a motion at rest
+has no error, and steps so long that S would grow without bound. Where they are too long for S, steps end at the wanted
+times, as those of the other methods do. S_0 = 0 on a tree; with loops the dependent numbers of x_0 follow the geometry
 (`linearization.derivative`).
 
 Controllers enter as text: those of `pb.controllers`, and functions that are expressions of (t, q, v). The machine
@@ -26,9 +29,9 @@ from polybody.interrupts import interruptible
 from polybody.mechanism.kinematics import rate
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
-from polybody.simulation.arguments import positive
+from polybody.simulation.arguments import positive, usual_spacing
 from polybody.simulation.controllers import Given
-from polybody.simulation.events import Event
+from polybody.simulation.events import Event, longest_step
 from polybody.simulation.failures import BlowUp, NotCompiled
 from polybody.simulation.loop_slopes import are_described
 from polybody.simulation.recording import Crossing, Instant, Record, Stretch
@@ -36,7 +39,7 @@ from polybody.simulation.run import Run
 from polybody.simulation.saltation import Saltation, names_of
 from polybody.simulation.stage_control import control_of
 from polybody.simulation.start import prepared
-from polybody.simulation.step_derivatives import Instants, StepDerivatives
+from polybody.simulation.step_derivatives import Instants, StepDerivatives, nearly
 from polybody.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -44,6 +47,8 @@ Array = np.ndarray
 SAME = 1e-3
 #: methods that have no steps of their own to differentiate, and the one that takes their place
 STEPPED = {"cvodes": "radau", "idas": "radau"}
+#: errors of S that steps may have by their own estimates, over rtol: else wanted times divide them
+ALLOWED = 10.0
 #: steps whose derivatives are in memory at once
 WINDOW = 2048
 
@@ -101,9 +106,9 @@ def sensitivities(
     an error with the reason. Models that controllers compute
     with keep the values they have.
 
-    The run is made again by `method` (by default its own, radau for cvodes and idas; "rk4" if only `dt` is given) with
-    steps that end at the wanted times, and its steps are differentiated exactly; impacts, sticking and events by
-    saltation. `events` of the result has the derivatives of their times.
+    The run is made again by `method` (by default its own, radau for cvodes and idas; "rk4" if only `dt` is given), and
+    its steps are differentiated exactly; impacts, sticking and events by saltation. Steps end at the wanted times, or
+    (dop853) the interpolant is differentiated there. `events` of the result has the derivatives of their times.
     """
     if isinstance(run, Trajectory):
         given = {"duration": duration, "sample": sample, "parameters": parameters}
@@ -120,13 +125,19 @@ def sensitivities(
         controller = Given(model, controller)
     try:
         control = control_of(model, controller)
-        made, y, end, _ = prepared(
-            model, asked.pop("duration"), asked.pop("q0"), asked.pop("v0"), controller, wrenches=wrenches,
-            voltages=voltages, currents0=currents0, events=events, times=times[-1:], varied=True, **asked,
-        )  # fmt: skip
-        record = _recorded(made, y, end, times)
-        chain = Chain(StepDerivatives(made.problem, control, made.method.name), made, record, times)
-        found = chain.followed(_start(model, y))
+        acting = {"wrenches": wrenches, "voltages": voltages, "currents0": currents0, "events": events}
+        first = asked.pop("duration"), asked.pop("q0"), asked.pop("v0")
+        if controller is not None or wrenches or voltages is not None or model.mechanism.paced:
+            # A machine at rest would step over pulses.
+            asked["max_step"] = min(asked.get("max_step", np.inf), longest_step(usual_spacing(first[0]), times))
+        for long in (True, False):  # steps as long as tolerances allow; where these would be too long for S, shorter
+            made, y, end, _ = prepared(model, *first, controller, times=times[-1:], varied=True, **acting, **asked)
+            of = StepDerivatives(made.problem, control, made.method.name)
+            record = _recorded(made, y, end, times, long and of.interpolates)
+            chain = Chain(of, made, record, times)
+            found = chain.followed(_start(model, y))
+            if chain.error <= ALLOWED * made.options.rtol:
+                break
     except NotCompiled as reason:
         raise InputError(f"the run cannot be differentiated: {reason}") from None
     if isinstance(run, Trajectory):
@@ -178,10 +189,10 @@ def _of_model(
     return model, {"duration": length, "q0": q0, "v0": v0}, np.linspace(0.0, length, count + 1)
 
 
-def _recorded(run: Run, y: Array, end: float, times: Array) -> Record:
-    """Every step of the run, made now, with steps that end at the wanted times."""
+def _recorded(run: Run, y: Array, end: float, times: Array, long: bool) -> Record:
+    """Every step of the run, made now; unless `long`, with steps that end at the wanted times."""
     record = Record()
-    run.watcher, run.marks = record, times
+    run.watcher, run.marks = record, times[:0] if long else times
     try:
         run.reached, run.last = run.start, y
         run.advance(run.start, y, end)
@@ -209,13 +220,16 @@ class Chain:
     def __init__(self, of: StepDerivatives, run: Run, record: Record, times: Array) -> None:
         self.of, self.record, self.times, self.run = of, record, times, run
         self.salted = Saltation(of, run.switches.stops)
+        self.error = 0.0  # the largest estimate for S over steps with wanted times inside, relative
+        options, p = run.options, of.problem.model.parameters.nominal
+        self.least = options.atol / options.rtol / np.maximum(1.0, np.abs(p))  # as atol is for states
 
     def followed(self, start: Array) -> Sensitivities:
         of, problem = self.of, self.of.problem
         n, nq, nv, k = of.n, problem.nq, problem.nv, of.k
         self.S, self.S_z, self.happened = np.zeros((n, k)), np.zeros((of.m, k)), list[EventTime]()
         self.S[: nq + nv] = start
-        self.rows = [(float(self.times[0]), self.record.start, self.S)]
+        self.rows = [(float(self.times[0]), self.record.start[:n], self.S)]
         parts, z = self.record.parts, self._remembered()
         first = 0
         while first < len(parts):  # windows of some thousand steps
@@ -249,7 +263,7 @@ class Chain:
     def _follow(self, parts: list[Any], z: list[tuple[Array, Array]]) -> None:
         of = self.of
         steps = [j for j, part in enumerate(parts) if isinstance(part, Stretch)]
-        found = of.derivatives([parts[j] for j in steps], [z[j][0] for j in steps])
+        found = of.derivatives([parts[j] for j in steps], [z[j][0] for j in steps], self.times)
         steps_of = dict(zip(steps, found, strict=True))
         states = of.problem.nq + of.problem.nv
         for j, part in enumerate(parts):
@@ -260,15 +274,19 @@ class Chain:
                 self.S, shift = self.salted(part, self.S, z[j][0])
                 self.happened.append(EventTime(part.t, names_of(part), shift))
                 if self.rows[-1][0] == part.t:
-                    self.rows[-1] = (part.t, part.after, self.S)
+                    self.rows[-1] = (part.t, part.after[: of.n], self.S)
             else:
                 for step, t, y in zip(steps_of[j], part.t[1:], part.y[1:], strict=True):
-                    self.S = step.carried(self.S, self.S_z)
+                    self.rows += [(look.t, look.x, look.carried(self.S, self.S_z)) for look in step.looks]
+                    after = step.carried(self.S, self.S_z)
+                    if step.looks:
+                        self.error = max(self.error, step.error(self.S, self.S_z, after, self.least))
+                    self.S = after
                     if self._is_wanted(float(t), len(self.rows)):
-                        self.rows.append((float(t), y, self.S))
+                        self.rows.append((float(t), y[: of.n], self.S))
 
     def _is_wanted(self, t: float, count: int) -> bool:
-        return count < len(self.times) and abs(t - self.times[count]) <= 1e-9 * (1 + abs(t))
+        return count < len(self.times) and abs(t - self.times[count]) <= nearly(t)
 
 
 def _require_same(run: Trajectory, found: Sensitivities) -> None:

@@ -2,7 +2,7 @@
 
 Steps are taken anew from their recorded beginnings, in the mode and along the plan of elimination that the run had, so
 that Φ_x and Φ_p are exact for the steps that were taken. What is computed anew must end where the run did: otherwise an
-error says where it does not.
+error says where it does not. Methods with an interpolant answer wanted times within their steps by its derivative.
 """
 
 from __future__ import annotations
@@ -20,28 +20,61 @@ from polybody.properties import cached_property
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.law import Law, Signals
-from polybody.simulation.integrators.tableaux import TABLEAUX
+from polybody.simulation.integrators.tableaux import TABLEAUX, interpolating
 from polybody.simulation.problem import Problem
 from polybody.simulation.recording import Mode, Stretch
 from polybody.simulation.stage_control import Control
-from polybody.simulation.step_methods import Batch, Carrying, Field
+from polybody.simulation.step_methods import Batch, Carrying, Field, Taken, Weighted
 
 Array = np.ndarray
 #: steps in one batch, and numbers of their derivatives
 MOST, NUMBERS = 512, 1 << 23
 #: how far a step that is computed anew may end from the run's own, over 1 + |x|
 OFF, ROUGH = 1e-5, 1e-2
-class Step(NamedTuple):
-    """One step of a batch, as what its parts do one after the other."""
 
+
+class Look(NamedTuple):
+    """A wanted time within a step, its state, and what leads there as parts one after the other."""
+
+    t: float
+    x: Array
     maps: list[Carrying]
     number: int
 
     def carried(self, S: Array, S_z: Array) -> Array:
+        """S there."""
+        return _through(self.maps, self.number, S, S_z)
+
+
+class Step(NamedTuple):
+    """One step of a batch, as what its parts do one after the other; the wanted times within it."""
+
+    maps: list[Carrying]
+    number: int
+    looks: list[Look]
+    errors: tuple[Carrying, ...] = ()
+
+    def carried(self, S: Array, S_z: Array) -> Array:
         """S after it."""
-        for part in self.maps:
-            S = part(self.number, S, S_z)
-        return S
+        return _through(self.maps, self.number, S, S_z)
+
+    def error(self, S: Array, S_z: Array, after: Array, least: Array) -> float:
+        """What the two estimates of the method say of the error of S (`dop853`), over the largest number of its column
+        or the `least` that counts."""
+        size = np.maximum(np.abs(after).max(axis=0, initial=0.0), least)
+        fifth, third = (((x(self.number, S, S_z) / size) ** 2).sum(axis=0) for x in self.errors)
+        return float((fifth / np.sqrt(np.maximum(fifth + 0.01 * third, 1e-300) * len(S))).max(initial=0.0))
+
+
+def _through(maps: list[Carrying], number: int, S: Array, S_z: Array) -> Array:
+    for part in maps:
+        S = part(number, S, S_z)
+    return S
+
+
+def nearly(t: Any) -> Any:
+    """How far from a time another counts as the same."""
+    return 1e-9 * (1 + abs(t))
 
 
 class StepDerivatives:
@@ -81,37 +114,62 @@ class StepDerivatives:
         c = self.constants(mode)
         return self.field(mode, plan).slopes.rate(t, y[: self.n], c, z)
 
-    def derivatives(self, parts: list[Stretch], z: list[Array]) -> list[list[Step]]:
-        """What the steps of each stretch do; z is what is remembered in each."""
+    @property
+    def interpolates(self) -> bool:
+        """Whether wanted times within steps can be answered."""
+        return getattr(self._tableau, "dense", None) is not None
+
+    def derivatives(self, parts: list[Stretch], z: list[Array], times: Array) -> list[list[Step]]:
+        """What the steps of each stretch do; z is what is remembered in each, `times` are wanted."""
         found: list[Any] = [None] * len(parts)
         alike: dict[tuple[int, str], list[int]] = {}
         for k, part in enumerate(parts):
             alike.setdefault((id(part.mode), "" if part.plan is None else part.plan.label), []).append(k)
         for places in alike.values():
-            whole = self._together([parts[k] for k in places], [z[k] for k in places])
+            whole = self._together([parts[k] for k in places], [z[k] for k in places], times)
             ends = np.cumsum([len(parts[k].t) - 1 for k in places])
             for k, end in zip(places, ends.tolist(), strict=True):
                 found[k] = whole[end - len(parts[k].t) + 1 : end]
         return found
 
-    def _together(self, parts: list[Stretch], z: list[Array]) -> list[Step]:
+    def _together(self, parts: list[Stretch], z: list[Array], times: Array) -> list[Step]:
         """Those of stretches in one mode along one plan."""
         mode = parts[0].mode
         field, c = self.field(mode, parts[0].plan), self.constants(mode)
-        take, off = self._method(field, mode)
+        take, off = self._method(mode)
         t, h = (np.concatenate(x) for x in ([p.t[:-1] for p in parts], [np.diff(p.t) for p in parts]))
         y0, y1 = (np.concatenate(x) for x in ([p.y[:-1] for p in parts], [p.y[1:] for p in parts]))
         kept = np.concatenate([np.broadcast_to(x, (len(p.t) - 1, self.m)) for p, x in zip(parts, z, strict=True)])
         inside = np.concatenate([np.arange(2, len(p.t) + 1) == len(p.t) if p.inside else np.zeros(len(p.t) - 1, bool)
                                  for p in parts])  # fmt: skip
-        found: list[Step] = []
+        found: list[Any] = [None] * len(t)
         most = max(8, min(MOST, NUMBERS // (self.n * field.width)))
-        for a in range(0, len(t), most):
-            b = slice(a, a + most)
-            steps = Batch(t[b], h[b], y0[b], y1[b], np.broadcast_to(c, (len(t[b]), len(c))), kept[b])
-            x, maps = field.returned(steps, *take(steps))
-            self._compare(steps, x, inside[b], off)
-            found += [Step(maps, k) for k in range(len(steps))]
+        first, last = np.searchsorted(times, t + nearly(t), "right"), np.searchsorted(times, t + h - nearly(t + h))
+        looked = (first < last) & self.interpolates
+        for places in (np.flatnonzero(~looked), np.flatnonzero(looked)):
+            for a in range(0, len(places), most):
+                b = places[a : a + most]
+                steps = Batch(t[b], h[b], y0[b], y1[b], np.broadcast_to(c, (len(b), len(c))), kept[b])
+                taken = take(field, steps, bool(looked[b[0]]))
+                x, maps = field.returned(steps.t + steps.h, steps.c, taken.x, taken.does)
+                self._compare(steps, x, inside[b], off)
+                within = [times[i:j] if looked[k] else times[:0] for k, i, j in zip(b, first[b], last[b], strict=True)]
+                looks = self._looks(field, steps, taken, within)
+                for k, place in enumerate(b.tolist()):
+                    found[place] = Step(maps, k, looks[k], taken.errors)
+        return found
+
+    def _looks(self, field: Field, steps: Batch, taken: Taken, times: list[Array]) -> list[list[Look]]:
+        """Wanted times within each step, by its interpolant."""
+        of, t = np.repeat(np.arange(len(steps)), [len(x) for x in times]), np.concatenate(times)
+        if taken.explicit is None or not len(t):
+            return [[] for _ in times]
+        weights = interpolating(self._tableau, (t - steps.t[of]) / steps.h[of])
+        does = Weighted(taken.explicit, weights, of)
+        x, maps = field.returned(t, steps.c[of], taken.explicit.states(weights, of), does)
+        found: list[list[Look]] = [[] for _ in times]
+        for k, step in enumerate(of.tolist()):
+            found[step].append(Look(float(t[k]), x[k], maps, k))
         return found
 
     def _compare(self, steps: Batch, x: Array, inside: Array, allowed: float) -> None:
@@ -126,18 +184,22 @@ class StepDerivatives:
                 "steps may help"
             )
 
-    def _method(self, field: Field, mode: Mode) -> tuple[Callable[[Batch], tuple[Array, Carrying]], float]:
-        """(how a step is differentiated, how far what it computes may be from the run's own step)."""
+    @cached_property
+    def _tableau(self) -> Any:
+        return TABLEAUX[self.method if self.method in TABLEAUX else "rk4"]()
+
+    def _method(self, mode: Mode) -> tuple[Callable[[Field, Batch, bool], Taken], float]:
+        """(how steps are differentiated, how far what they compute may be from the run's own steps)."""
         name = self.method
         if name == "semi-implicit":
-            return field.leap, OFF
+            return (lambda field, steps, inside: field.leap(steps)), OFF
         if name == "midpoint" and not mode.frozen and not self.problem.circuits.size:
-            return field.middle, OFF
+            return (lambda field, steps, inside: field.middle(steps)), OFF
         if name == "radau":
-            return field.implicit, OFF
+            return (lambda field, steps, inside: field.implicit(steps)), OFF
         # midpoint steps with currents or held joints: those of the motion, to the order of the method
-        tableau = TABLEAUX[name if name in TABLEAUX else "rk4"]()
-        return (lambda steps: field.explicit(tableau.A, tableau.b, steps)), OFF if name in TABLEAUX else ROUGH
+        take = lambda field, steps, inside: field.explicit(self._tableau, steps, inside)  # noqa: E731
+        return take, OFF if name in TABLEAUX else ROUGH
 
 
 class Instants:
@@ -184,4 +246,4 @@ class Instants:
         return compiled(f"sensitivities instant {first}", inputs, outputs, make, control.key)
 
 
-__all__ = ["Instants", "StepDerivatives"]
+__all__ = ["Instants", "StepDerivatives", "nearly"]

@@ -9,7 +9,9 @@ recorded x₀ by f and its derivatives (`slopes`), for all steps at once; S then
     semi-implicit   of the step itself, one expression
     midpoint        r(x₀, u) = 0 and M(q₁) v₁ = p₁:     u' = −r_u⁻¹ r_x,  …
 
-followed by the way back to unit quaternions and to the loops.
+followed by the way back to unit quaternions and to the loops. Where a method has an interpolant x₀ + h Σ w_i(s) K_i,
+what is wanted within a step is differentiated as S + h Σ w_i(s) K'_i, and h Σ e_i K'_i with the weights of its error
+estimates the error of S.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from polybody.simulation.loop_slopes import Followers
 from polybody.simulation.slopes import Slopes, Sloping, Turning
 
 if TYPE_CHECKING:
+    from polybody.kernels.stepping import Tableau
     from polybody.simulation.step_derivatives import StepDerivatives
 
 Array = np.ndarray
@@ -78,23 +81,33 @@ class Matrices:
         return found + D[:, n + self.k :] @ S_z if D.shape[1] > n + self.k else found
 
 
-@dataclass(frozen=True, eq=False)
 class Explicit:
-    """The stages of an explicit method."""
+    """The stages of an explicit method: A, the lengths of the steps, f and its derivatives at each stage."""
 
-    A: Array
-    b: Array
-    h: Array
-    stages: list[Slopes]
+    def __init__(self, A: Array, h: Array, x0: Array, K: list[Array], stages: list[Slopes]) -> None:
+        self.A, self.h, self.x0, self.K, self.stages = A, h, x0, K, stages
+        self._last: tuple[int, Array, Array] | None = None
 
-    def __call__(self, b: int, S: Array, S_z: Array) -> Array:
+    def rates(self, b: int, S: Array, S_z: Array) -> Array:
+        """K' of step b, (stages, numbers of S): all that is wanted of a step asks for them in turn."""
+        if self._last is not None and self._last[0] == b and self._last[1] is S:
+            return self._last[2]
         h, K = self.h[b], np.empty((len(self.stages), S.size))
         for i, slopes in enumerate(self.stages):
             X = S if not i else S + ((h * self.A[i, :i]) @ K[:i]).reshape(S.shape)
             K[i] = slopes.carried(b, X, S_z).ravel()
-        return S + ((h * self.b) @ K).reshape(S.shape)
+        self._last = b, S, K
+        return K
 
-    def together(self, n: int, width: int) -> Array:
+    def states(self, weights: Array, of: Array) -> Array:
+        """x₀ + h Σ w_i K_i of steps `of`, one for each row of weights."""
+        change = np.zeros((len(of), self.x0.shape[1]))
+        for w, k in zip(weights.T, self.K, strict=True):
+            if w.any():
+                change += w[:, None] * k[of]
+        return self.x0[of] + self.h[of, None] * change
+
+    def together(self, b: Array, n: int, width: int) -> Array:
         """D of all steps: of few numbers each, sooner done for many steps at once."""
         h, one = self.h[:, None, None], np.broadcast_to(np.eye(n, width), (len(self.h), n, width))
         K: list[Array] = []
@@ -103,7 +116,32 @@ class Explicit:
             found = slopes.dense[:, :, :n] @ D
             found[:, :, n:] += slopes.dense[:, :, n:]
             K.append(found)
-        return one + h * sum(w * k for w, k in zip(self.b, K, strict=True) if w)
+        return one + h * sum(w * k for w, k in zip(b, K, strict=True) if w)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """S + h Σ w_i K'_i, or without S: of step `of[b]` with row b of the weights, or of step b with the only row."""
+
+    explicit: Explicit
+    weights: Array
+    of: Array | None = None
+    whole: bool = True
+
+    def __call__(self, b: int, S: Array, S_z: Array) -> Array:
+        step, row = (b, self.weights[0]) if self.of is None else (int(self.of[b]), self.weights[b])
+        change = ((self.explicit.h[step] * row) @ self.explicit.rates(step, S, S_z)).reshape(S.shape)
+        return S + change if self.whole else change
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Steps taken anew: where they end, what they do; with an interpolant its stages, and what errors are of S."""
+
+    x: Array
+    does: Carrying
+    explicit: Explicit | None = None
+    errors: tuple[Carrying, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +194,11 @@ class Field:
 
     # Steps: (x₁, what they do) before the way back to the manifold.
 
-    def explicit(self, A: Array, b: Array, s: Batch) -> tuple[Array, Carrying]:
-        x0, h = s.y0[:, : self.n], s.h[:, None]
+    def explicit(self, tableau: Tableau, s: Batch, inside: bool = False) -> Taken:
+        """`inside`: with the stages of the interpolant."""
+        x0, h, n = s.y0[:, : self.n], s.h[:, None], tableau.stages
+        count = tableau.dense.shape[1] if inside and tableau.dense is not None else n
+        A = tableau.rows[:count, :count]  # A, and for the interpolant b, the end of the step, and the rows `extra`
 
         def state(K: list[Array]) -> Array:
             x = x0
@@ -167,14 +208,16 @@ class Field:
             return x
 
         K, stages = self.slopes.stages(s.t, s.c, s.z, A.sum(axis=1)[:, None] * s.h, state)
-        x = x0
-        for w, k in zip(b, K, strict=True):
-            if w:
-                x = x + w * h * k
-        found = Explicit(A, b, s.h, stages)
-        return x, Matrices(found.together(self.n, self.width), self.k) if self.n * self.width <= FEW else found
+        found, b = Explicit(A, s.h, x0, K, stages), np.pad(tableau.b, (0, count - n))
+        x = found.states(np.broadcast_to(b, (len(s), count)), np.arange(len(s)))
+        if count > n and tableau.errors is not None:
+            errors = np.pad(tableau.errors[:, :n], ((0, 0), (0, count - n)))
+            of_S = tuple(Weighted(found, row[None], whole=False) for row in errors)
+            return Taken(x, Weighted(found, b[None]), found, of_S)
+        few = self.n * self.width <= FEW
+        return Taken(x, Matrices(found.together(b, self.n, self.width), self.k) if few else Weighted(found, b[None]))
 
-    def implicit(self, s: Batch) -> tuple[Array, Carrying]:
+    def implicit(self, s: Batch) -> Taken:
         n, count, parts = self.n, len(s), RADAU.sum(axis=1)
         x0, last, h = s.y0[:, :n], s.y1[:, :n], s.h[:, None]
         X = [x0 + part * (last - x0) for part in parts]
@@ -207,12 +250,12 @@ class Field:
                 D[:, :, n:] += RADAU[i, j] * h[:, :, None] * slopes[j][:, :, n:]
             found.append(D)
         D = np.linalg.solve(matrix(slopes), np.concatenate(found, axis=1))
-        return X[2], Matrices(D[:, 2 * n :], self.k)
+        return Taken(X[2], Matrices(D[:, 2 * n :], self.k))
 
-    def leap(self, s: Batch) -> tuple[Array, Carrying]:
+    def leap(self, s: Batch) -> Taken:
         x, row = self._whole(s, s.t)
         new, D = self._leap(x, s.h[:, None], s.c, row)
-        return new, Matrices(D, self.k)
+        return Taken(new, Matrices(D, self.k))
 
     def _whole(self, s: Batch, t: Array) -> tuple[Array, Array]:
         """([x; W; t₀], row of the times t)."""
@@ -234,7 +277,7 @@ class Field:
         outputs = [("new", (self.n,)), ("slopes", (self.n, self.width))]
         return compiled("sensitivities leap", [x, ("h", 1), c, row], outputs, make, self.key)
 
-    def middle(self, s: Batch) -> tuple[Array, Carrying]:
+    def middle(self, s: Batch) -> Taken:
         nq, nv = self.of.problem.nq, self.of.problem.nv
         x, row = self._whole(s, s.t + 0.5 * s.h)
         u = 0.5 * (s.y0[:, nq : nq + nv] + s.y1[:, nq : nq + nv])
@@ -251,7 +294,7 @@ class Field:
         u_x = -np.linalg.solve(r_u, r_x)
         v1_x = -np.linalg.solve(M, gap_x + gap_u @ u_x)
         D = np.concatenate([q1_x + q1_u @ u_x, v1_x], axis=1)
-        return np.concatenate([q1, v1], axis=1), Matrices(D, self.k)
+        return Taken(np.concatenate([q1, v1], axis=1), Matrices(D, self.k))
 
     @cached_property
     def _middle(self) -> Any:
@@ -285,7 +328,8 @@ class Field:
 
     # The way back to the manifold.
 
-    def returned(self, s: Batch, x: Array, done: Carrying) -> tuple[Array, list[Carrying]]:
+    def returned(self, t: Array, c: Array, x: Array, done: Carrying) -> tuple[Array, list[Carrying]]:
+        """(states x of times t put back, what is done to S on the way)."""
         x, maps = x.copy(), [done]
         for k in self.of.problem._quaternions:
             length = np.linalg.norm(x[:, k : k + 4], axis=1)
@@ -301,8 +345,8 @@ class Field:
             plain_q, plain_v = sloping.plain
             return x, [*maps, Closed(nq, nv, (plain_q, plain_v), sloping.turning(q, v)[1], followers)]
         for _ in range(2):
-            full = np.concatenate([x, np.zeros((len(x), 1)), (s.t + s.h)[:, None]], axis=1)
-            x, D = self._back(full, s.c)
+            full = np.concatenate([x, np.zeros((len(x), 1)), t[:, None]], axis=1)
+            x, D = self._back(full, c)
             maps.append(Matrices(D, self.k))
         return x, maps
 
@@ -327,4 +371,4 @@ class Field:
         return compiled("sensitivities back", self.inputs[:2], outputs, make, self.key)
 
 
-__all__ = ["Batch", "Carrying", "Field"]
+__all__ = ["Batch", "Carrying", "Field", "Taken", "Weighted"]

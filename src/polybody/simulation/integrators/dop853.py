@@ -18,7 +18,7 @@ import numpy as np
 
 from polybody.simulation.integrators.base import Interpolant, Options, Step
 from polybody.simulation.integrators.solver_steps import solver_steps
-from polybody.simulation.integrators.tableaux import dormand_prince_8
+from polybody.simulation.integrators.tableaux import dormand_prince_8, nested
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -112,15 +112,8 @@ class Steps:
         for k, a in enumerate(tableau.extra, n + 1):
             K[k] = self._evaluated(t0 + a.sum() * h, y0 + h * (a[:k] @ K[:k]))
         change = self.y - y0
-        terms = [change, h * K[0] - change, 2 * change - h * (self.f + K[0]), *(h * (tableau.dense @ K))]
-
-        def value(t: float) -> Array:
-            s, y = (t - t0) / h, np.zeros_like(y0)
-            for k in range(len(terms) - 1, -1, -1):  # s (F₀ + (1 − s) (F₁ + s (F₂ + …)))
-                y = (y + terms[k]) * (1 - s if k % 2 else s)
-            return y0 + y
-
-        return value
+        terms = np.array([change, h * K[0] - change, 2 * change - h * (self.f + K[0]), *(h * (tableau.dense @ K))])
+        return lambda t: y0 + nested(terms, (t - t0) / h)
 
 
 def _mean(x: Array) -> float:

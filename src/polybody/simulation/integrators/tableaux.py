@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from polybody.kernels.stepping_given import Nodes
     from polybody.kernels.stepping_radau import Collocation
 
+Array = np.ndarray
+
 
 @cache
 def runge_kutta_4() -> Tableau:
@@ -57,6 +59,23 @@ def of_sundials() -> Nodes:
     return Nodes(*chebyshev())
 
 
+def nested(terms: Array, s: float) -> Array:
+    """Dormand and Prince's interpolant at the part s of a step: s (F₀ + (1 − s) (F₁ + s (F₂ + …))), F the terms."""
+    found = np.zeros_like(terms[0])
+    for k in range(len(terms) - 1, -1, -1):
+        found = (found + terms[k]) * (1 - s if k % 2 else s)
+    return found
+
+
+def interpolating(tableau: Tableau, parts: Array) -> Array:
+    """Weights w (parts, stages) in x₀ + h Σ w_i K_i at parts of a step; K are the rates of stages, end and `extra`."""
+    assert tableau.dense is not None
+    n, columns = tableau.stages, tableau.dense.shape[1]
+    b, (first, last) = np.pad(tableau.b, (0, columns - n)), np.eye(columns)[[0, n]]
+    terms = np.array([b, first - b, 2 * b - last - first, *tableau.dense])
+    return np.array([nested(terms, s) for s in parts]).reshape(-1, columns)
+
+
 def _coefficients() -> dict[str, Any]:
     """SciPy's module of numbers alone: to import its package takes half a second, and scipy itself some more."""
     package = find_spec("scipy")
@@ -78,4 +97,4 @@ TABLEAUX: dict[str, Callable[[], Tableau | Collocation]] = {
 #: methods whose steps SUNDIALS takes
 GIVEN: dict[str, Callable[[], Nodes]] = {"cvodes": of_sundials, "idas": of_sundials}
 
-__all__ = ["GIVEN", "TABLEAUX", "dormand_prince_8"]
+__all__ = ["GIVEN", "TABLEAUX", "dormand_prince_8", "interpolating", "nested"]
