@@ -33,6 +33,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -155,7 +156,8 @@ class Loop:
         self._alive, self._functions = loaded, functions
         self._call = LOOP_CALL(loaded.addresses["advance"])
         self.job = np.zeros(len(JOB), dtype=np.int64)
-        self.numbers = self.job.view(np.float64)
+        #: the job's words, and the same as numbers: one at a time they are set and read faster so
+        self._words, self._floats = self.job.data, self.job.view(np.float64).data
         self._at = self.job.ctypes.data
         self._lasting = np.zeros(len(JOB), dtype=np.int64)  # 1: addresses, which a new run takes over
         self._kept: dict[str, Array] = {}
@@ -210,11 +212,11 @@ class Loop:
             return
         self._bytes += values.nbytes - (0 if before is None else before.nbytes)
         self._kept[name] = values
-        self._point(name, values.ctypes.data)
+        self._point(name, _address(values))
 
     def _point(self, name: str, address: int) -> None:
         place = PLACE[name]
-        self.job[place], self._lasting[place] = address, 1
+        self._words[place], self._lasting[place] = address, 1
 
     def cleared(self) -> Loop | None:
         """As if it were new, for another run; None where it is better made anew than kept."""
@@ -248,14 +250,14 @@ class Loop:
     def set(self, **values: float) -> None:
         """Set words (integers) and numbers (floats) of the job."""
         for name, value in values.items():
-            target = self.numbers if isinstance(value, float) else self.job
+            target: Any = self._floats if isinstance(value, float) else self._words
             target[PLACE[name]] = value
 
     def word(self, name: str) -> int:
-        return int(self.job[PLACE[name]])
+        return self._words[PLACE[name]]
 
     def number(self, name: str) -> float:
-        return float(self.numbers[PLACE[name]])
+        return self._floats[PLACE[name]]
 
     def flags(self, name: str) -> Array:
         """An array of words."""
@@ -304,15 +306,24 @@ class Field:
         return rate.copy(), told.copy()
 
 
+def _address(values: Array) -> int:
+    """Where it begins. `values.ctypes.data` takes four times as long."""
+    if values.size and values.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(values.data))
+    return values.ctypes.data
+
+
 def _made_already(name: str) -> Tape:
     raise RuntimeError(f"{name} has been compiled")
 
 
 def prepare() -> None:
     """Begin to make the code that the first run of a process needs, beside whoever traces its field."""
-    if not _prepared and background.tier() == "auto":
+    if not _prepared:
+        wanted = background.tier() == "auto"
         _prepared.append(True)
-        stepping_parts.prepare(host())
+        if wanted:
+            stepping_parts.prepare(host())
 
 
 _prepared: list[bool] = []  # with every run this is asked for

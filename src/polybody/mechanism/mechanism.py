@@ -210,13 +210,13 @@ class Mechanism:
         """What the motors' bearings add to the joints' damping, nv×nv."""
         return self.motor_damping_entries.dense
 
-    @property
+    @cached_property
     def constrained(self) -> bool:
         """True where loops, rods, guides or relations hold beside the tree."""
         held = self.closures or self.rods or self.guides or self.relations
         return bool(held or self.rolling or self.velocity_relations)
 
-    @property
+    @cached_property
     def paced(self) -> bool:
         """True where a velocity relation has a right side: v = 0 is then no motion, and constraints do work."""
         return any(r.equals != "0" for r in self.velocity_relations)

@@ -30,6 +30,8 @@ def state_array(name: str, values: Any, size: int, dtype: type[np.floating] = np
 
 def float_array(name: str, values: Any, dtype: type[np.floating] = np.float64) -> Array:
     """`values` as a float array of any shape. Text, dates, None and complex numbers raise an error."""
+    if type(values) is np.ndarray and values.dtype == dtype:
+        return values
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):

@@ -62,7 +62,7 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
                 f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
             )
     q = model.normalize(q) if curved else q.copy()
-    if v0 is None and any(row.equals != "0" for row in model.description.velocity_relations):
+    if v0 is None and model.mechanism.paced:
         v = model.assemble_velocity(q, v)
     return q, v
 
@@ -72,7 +72,7 @@ def _vector(name: str, values: Any, size: int) -> Array:
     if array.shape != (size,):
         hint = "; for many states at once use pb.rollout" if array.ndim > 1 else ""
         raise InputError(f"{name} has shape {array.shape}, expected ({size},){hint}")
-    return finite(name, array)
+    return array if math.isfinite(sum(array.tolist())) else finite(name, array)  # sums may overflow too
 
 
 def refuse_many(count: float, size: int, what: str) -> None:
@@ -96,10 +96,13 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
         if sample is not None:
             raise InputError("give either sample (a spacing) or times, not both")
         wanted = float_array("times", times)
-        if wanted.ndim != 1 or not len(wanted) or not np.isfinite(wanted).all() or (np.diff(wanted) <= 0).any():
+        if wanted.ndim != 1 or not len(wanted) or (len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all()):
             raise InputError("times must be finite increasing numbers")
-        if wanted[0] < start or wanted[-1] > end * (1 + 1e-12):
-            raise InputError(f"times must lie between {start:g} and {end:g} s, got {wanted[0]:g} to {wanted[-1]:g}")
+        first, last = float(wanted[0]), float(wanted[-1])
+        if not (math.isfinite(first) and math.isfinite(last)):  # then those between them are
+            raise InputError("times must be finite increasing numbers")
+        if first < start or last > end * (1 + 1e-12):
+            raise InputError(f"times must lie between {start:g} and {end:g} s, got {first:g} to {last:g}")
         return wanted
     if sample is None and not adaptive:
         return None

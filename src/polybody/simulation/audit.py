@@ -20,6 +20,7 @@ from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.properties import cached_property
+from polybody.simulation.extremes import Extremes
 from polybody.simulation.saturation import Saturation
 from polybody.simulation.stops import AT, REST, Stops
 
@@ -71,12 +72,11 @@ class Audit:
         return f"Audit({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
 
 
-def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float, float]:
+def energy_balance(run: Extremes) -> tuple[float, float]:
     """(largest error, its ratio to the largest energy that was exchanged); where nothing was, rounding is no error."""
-    rows = np.array([kinetic, potential, work, kinetic + potential - work])
-    most_k, most_p, most_w, most = rows.max(axis=1).tolist()
-    least_k, least_p, least_w, least = rows.min(axis=1).tolist()
-    first = float(rows[3, 0])
+    most_w, most_k, most_p, most = run.most[-4:]
+    least_w, least_k, least_p, least = run.least[-4:]
+    first = run.first[-1]
     error = max(most - first, first - least)
     scale = max(most_k, most_p - least_p, most_w - least_w)
     rounding = ROUNDING * (max(most_k, -least_k) + max(most_p, -least_p) + max(most_w, -least_w))
@@ -85,10 +85,12 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
     return error, error / scale if scale else np.inf
 
 
-def stays(q: Array, v: Array) -> bool:
+def stays(run: Extremes, nq: int, nv: int) -> bool:
     """Whether a run only rests: what limits give way by before they hold (1e-11 rad or m) exchanges no energy that
     errors could be compared with."""
-    return bool(v.max() <= REST and v.min() >= -REST and np.abs(q - q[:1]).max() <= AT)
+    most, least, first = run.most, run.least, run.first
+    slow = all(least[k] >= -REST and most[k] <= REST for k in range(nq, nq + nv))
+    return slow and all(most[k] - first[k] <= AT and first[k] - least[k] <= AT for k in range(nq))
 
 
 def momentum_applies(model: Model, acted: Callable[[], bool]) -> str:
@@ -191,13 +193,12 @@ def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> floa
     return 10 * (rtol + atol) * max(steps, 10) if adaptive else FIXED_STEP_TOLERANCE
 
 
-def limit_excess(stops: Stops, q: Array) -> tuple[float, str]:
+def limit_excess(stops: Stops, run: Extremes) -> tuple[float, str]:
     """(how far beyond a limit a kept state is, at most, of which joint); a start beyond its limit does not count."""
     worst, where = 0.0, ""
-    highest, lowest = q.max(axis=0), q.min(axis=0)
-    for stop in stops.all if stops.worst(highest, lowest) > 0.0 else ():
-        most = stop.excess(highest if stop.side > 0 else lowest)
-        if most > max(worst, stop.excess(q[0]) + 1e-9):
+    for stop in () if stops.are_inside(run.most, run.least, 0.0) else stops.all:
+        most = stop.excess(run.most if stop.side > 0 else run.least)
+        if most > max(worst, stop.excess(run.first) + 1e-9):
             worst, where = most, stop.name
     return worst, where
 

@@ -17,6 +17,7 @@ from polybody.names import counted
 from polybody.simulation.failures import ControllerError
 
 Array = np.ndarray
+NONE, NOTHING = np.zeros(0, dtype=int), np.zeros(0)  # made once: they are asked for with every run
 
 
 class Circuits:
@@ -28,7 +29,7 @@ class Circuits:
             raise InputError(f"voltages are given, but {model.name!r} has no motors")
         self.closed = voltages is not None
         self.voltages = voltages
-        self.inductive = np.flatnonzero(self.motors.inductance > 0) if self.closed else np.zeros(0, dtype=int)
+        self.inductive = np.flatnonzero(self.motors.inductance > 0) if self.closed else NONE
         self.size = len(self.inductive)
         if self.closed:
             self.back_emf, self.torques = self.motors.voltages, self.motors.torques
@@ -36,7 +37,7 @@ class Circuits:
     def start(self, currents: Any) -> Array:
         """The currents that are states, from one number a motor; zero where none are given."""
         if currents is None:
-            return np.zeros(self.size)
+            return np.zeros(self.size) if self.size else NOTHING
         array = float_array("currents0", currents)
         if not self.closed or array.shape != (len(self.motors),) or not np.isfinite(array).all():
             each = f"{counted(len(self.motors), 'finite number')}, one per motor"

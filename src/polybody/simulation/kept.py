@@ -51,7 +51,11 @@ class Kept:
             self.count += len(rows)
 
     def all(self) -> Rows:
+        """All rows as one block, each array by itself in memory."""
         blocks = list(self.blocks)
+        if len(blocks) == 1:
+            one = blocks[0]
+            return Rows(one.t.copy(), one.y, one.a.copy(), one.tau.copy(), one.currents.copy())
         parts = [[getattr(block, name) for block in blocks] for name in ("t", "y", "a", "tau", "currents")]
         return Rows(*(np.concatenate(part) for part in parts))
 

@@ -22,6 +22,7 @@ from polybody.names import counted
 from polybody.simulation.audit import allowed_energy, energy_balance
 from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers.sampling import Sampling
+from polybody.simulation.extremes import extremes
 from polybody.simulation.kept import Kept, Rows
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY
@@ -143,7 +144,7 @@ class Lanes:
         q, v, work = np.split(self.states[: self.done], [problem.nq, problem.nq + problem.nv], axis=-1)
         kinetic, potential = problem.model.energy(q, v, parameters=self.values[: self.done, None])
         allowed = allowed_energy(False, run.options.rtol, run.options.atol, len(self.steps) - 1)
-        found = [energy_balance(*x)[1] for x in zip(kinetic, potential, work[..., 0], strict=True)]
+        found = [energy_balance(extremes(*x))[1] for x in zip(work, kinetic, potential, strict=True)]
         off = [k for k, x in enumerate(found) if x is not None and x > allowed and k not in self.made]
         if off:
             worst = max(found[k] for k in off)

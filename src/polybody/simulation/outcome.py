@@ -22,6 +22,7 @@ from polybody.simulation.audit import (
     momentum_applies,
     stays,
 )
+from polybody.simulation.extremes import extremes
 from polybody.simulation.saturation import Saturation, saturations
 from polybody.simulation.trajectory import Trajectory
 
@@ -42,10 +43,11 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     note = momentum_applies(model, lambda: bool(problem.wrenches) or _base_driven(run, tau))
     with nullcontext() if problem.loops else sparing():
         momentum, (kinetic, potential) = (None, model.energy(q, v)) if note else kept_momentum(model, t, q, v)
-    error, relative = energy_balance(kinetic, potential, work)
-    relative = 0.0 if stays(q, v) else relative
+    reached = extremes(y, kinetic, potential)
+    error, relative = energy_balance(reached)
+    relative = 0.0 if stays(reached, problem.nq, problem.nv) else relative
     allowed = allowed_energy(run.method.adaptive, run.options.rtol, run.options.atol, run.steps)
-    excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops, q)
+    excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops, reached)
     audit = Audit(
         method=run.method.name,
         steps=run.steps,

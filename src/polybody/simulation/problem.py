@@ -110,8 +110,11 @@ class Problem:
         return bool(self._quaternions)
 
     def state(self, q: Array, v: Array, currents: Array | None = None, work: float = 0.0) -> Array:
-        i = np.zeros(self.circuits.size) if currents is None else currents
-        return np.concatenate([q, v, i, [work]])
+        y = np.zeros(self.size)
+        y[: self.nq], y[self.nq : self.nq + self.nv], y[-1] = q, v, work
+        if currents is not None and len(currents):
+            y[self.nq + self.nv : -1] = currents
+        return y
 
     def split(self, y: Array) -> tuple[Array, Array]:
         """(q, v); between steps quaternions are off the unit sphere by the step's error, and are read as directions."""

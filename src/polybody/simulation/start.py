@@ -131,7 +131,7 @@ def prepared(
 ) -> tuple[Run, Array, float, dict[str, Any]]:  # fmt: skip
     """(the run that `simulate` makes of its arguments, its first state, its end, its options); `varied` where the
     problem's parameters must stay variables."""
-    origin = model = as_model("simulate", model)
+    origin = model = model if isinstance(model, Model) else as_model("simulate", model)
     if parameters is not None:
         model = model.parameters.at(parameters)
     given = model

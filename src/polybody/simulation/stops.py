@@ -53,7 +53,7 @@ class Stop:
     def __hash__(self) -> int:
         return 2 * self.q + (self.side > 0)  # a run asks more than a hundred times
 
-    def excess(self, y: Array) -> float:
+    def excess(self, y: Array | Sequence[float]) -> float:
         """Positive beyond the limit."""
         return self.side * (float(y[self.q]) - self.limit)
 
@@ -113,11 +113,15 @@ class Stops:
 
     def are_far(self, q: Array) -> bool:
         """Whether no joint is at a limit or beyond it; q may be a state."""
-        return not len(self.all) or bool(_limits(self.model.mechanism).excesses(q, q).max() < -AT)
+        here = q.tolist()
+        return self.are_inside(here, here, -AT)
 
-    def worst(self, highest: Array, lowest: Array) -> float:
-        """How far beyond a limit joints are at most, of which the highest and the lowest coordinates are given."""
-        return float(np.fmax.reduce(_limits(self.model.mechanism).excesses(highest, lowest), initial=-np.inf))
+    def are_inside(self, highest: Sequence[float], lowest: Sequence[float], most: float) -> bool:
+        """Whether joints are nowhere as much as `most` beyond a limit, of which the highest and the lowest coordinates
+        are given; where one is no number it is not so."""
+        limits = _limits(self.model.mechanism)  # single numbers: of a few joints they take less than NumPy's calls
+        above = [None for q, limit in limits.upper if not highest[q] - limit < most]
+        return not (above or [None for q, limit in limits.lower if not limit - lowest[q] < most])
 
     @property
     def functions(self) -> list[tuple[Excess, int]]:
@@ -278,13 +282,8 @@ class _Limits:
     def __init__(self, stops: list[Stop]) -> None:
         self.stops = tuple(stops)
         self.functions = [(Excess(stop), 1) for stop in stops]
-        self._q, self._side = np.array([s.q for s in stops], dtype=int), np.array([s.side for s in stops], dtype=float)
-        self._limit = np.array([s.limit for s in stops], dtype=float)
-
-    def excesses(self, highest: Array, lowest: Array) -> Array:
-        """Of upper limits at one state, of lower ones at another."""
-        q = highest[self._q] if highest is lowest else np.where(self._side > 0, highest[self._q], lowest[self._q])
-        return self._side * (q - self._limit)
+        self.upper = [(stop.q, stop.limit) for stop in stops if stop.side > 0]
+        self.lower = [(stop.q, stop.limit) for stop in stops if stop.side < 0]
 
 
 @lru_cache(maxsize=32)

@@ -19,11 +19,11 @@ Array = np.ndarray
 
 
 def rows_of(parts: Parts, states: Array, answers: Array) -> Rows:
-    """Rows of the loop's memory, copied."""
+    """Rows of states and answers as a loop has them."""
     nq, nv, first = parts.nq, parts.nv, parts.padded
     return Rows(
-        states[:, parts.size].copy(), states[:, : parts.size].copy(), answers[:, nq : nq + nv].copy(),
-        answers[:, first : first + nv].copy(), answers[:, first + nv : first + parts.recorded].copy(),
+        states[:, parts.size], states[:, : parts.size], answers[:, nq : nq + nv], answers[:, first : first + nv],
+        answers[:, first + nv : first + parts.recorded],
     )  # fmt: skip
 
 

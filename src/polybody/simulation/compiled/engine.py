@@ -494,16 +494,17 @@ class Compiled:
         taken = None
         if samples is not None:
             kept = loop.word("next")
-            taken = rows_of(parts, loop.held("sample_states")[:kept], loop.held("sample_answers")[:kept])
+            taken = rows_of(parts, loop.held("sample_states")[:kept].copy(), loop.held("sample_answers")[:kept].copy())
         crossed, whole = frozenset(), None
         if status == CROSSED and crossing is not None:
             crossed = frozenset(label for label, yes in zip(crossing, loop.flags("crossed"), strict=False) if yes)
             own = slice(parts.size)
             whole = float(states[done, parts.size]), states[done, own].copy(), answers[done, own].copy()
             states[done], answers[done] = states[done + 1], answers[done + 1]
-        rates = answers[: done + 1, : parts.size].copy()
+        states, answers = states[: done + 1].copy(), answers[: done + 1].copy()  # the loop writes there again
+        rates = answers[:, : parts.size]
         chunk = Chunk(
-            rows_of(parts, states[: done + 1], answers[: done + 1]), rates, taken,
+            rows_of(parts, states, answers), rates, taken,
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
             loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or status == TURNED) else None,
             rates if self.instants is None else rates.copy(), crossed, whole,
@@ -577,9 +578,10 @@ class Compiled:
     def _sampled(self, loop: Loop, samples: Array | None, length: int) -> None:
         count = 0 if samples is None else len(samples)
         room = min(count, max(self._room, length))
-        loop.array("samples", np.zeros(1) if samples is None else np.ascontiguousarray(samples))
-        loop.room("sample_states", room, loop.parts.padded)
-        loop.room("sample_answers", room, loop.parts.answer)
+        if samples is not None:
+            loop.array("samples", np.ascontiguousarray(samples))
+            loop.room("sample_states", room, loop.parts.padded)
+            loop.room("sample_answers", room, loop.parts.answer)
         loop.set(next=0, count=count, room=room)
 
     def _paced(self, seconds: float) -> None:
