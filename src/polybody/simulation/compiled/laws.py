@@ -67,8 +67,13 @@ def _traced(model: Model, controller: Any) -> Law:
     """A user's function, where it is an expression."""
     from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 
+    def shaped(answer: Any) -> Any:
+        if np.shape(np.asarray(answer, dtype=object)) != (model.nv,):
+            raise NotCompiled("the shape of what it returns")  # whoever calls it tells the user
+        return answer
+
     try:
-        function = traced(controller, (0, model.nq, model.nv), model.nv, samples_of(model))
+        function = traced(controller, (0, model.nq, model.nv), model.nv, samples_of(model), shaped)
     except NotCompiled as reason:
         raise NotCompiled(f"the controller is called in Python: {reason}") from None
 
