@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
+from polybody.identification.crossings import Across
 from polybody.identification.loop_space import (
     lasting_motions,
     links,
@@ -34,9 +35,10 @@ from polybody.identification.loop_space import (
     unseen_by,
 )
 from polybody.identification.proofs.motions import proved_motions
-from polybody.identification.row_space import row_space, span
+from polybody.identification.row_space import joint_crossings, row_space, span
 from polybody.identification.states import mobility_at, sample_states
 from polybody.late import dataclass
+from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.names import counted
@@ -49,7 +51,7 @@ PIVOT_ORDER = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my", "Iyy", "mz", "mass
 #: sampled singular values below this part of the largest count as zero
 SAMPLED_TOLERANCE = 1e-8
 #: configurations that suggest identities
-SUGGESTING = 24
+SUGGESTING = 12
 #: what rounding leaves of a singular value that is zero
 ROUNDING = 1e-15
 #: a column that differs from a combination of earlier ones by less than this part is one
@@ -142,10 +144,12 @@ _KNOWN: dict[Any, BaseParameters] = {}
 
 def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, seed: int) -> BaseParameters:
     names = column_names(model.mechanism, chosen)
-    W, units = _tree_rows(model, chosen)
+    m = model.mechanism
+    steps = joint_crossings(_free(model))
+    W, units = _tree_rows(model, chosen, steps)
     gap, proof, identities = float("inf"), "structure", ()
-    if model.mechanism.constrained or model.mechanism.followers:
-        W, gap, proof, identities = _with_loops(model, W, units, chosen, seed)
+    if m.constrained or m.followers:
+        W, gap, proof, identities = _with_loops(model, W, units, chosen, seed, steps)
     if joints is not None:
         kept = _kept(model, chosen, joints)
         W, units, names = span(W[:, kept]), units[kept], [names[k] for k in kept]
@@ -159,12 +163,13 @@ def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, 
 
 
 def _with_loops(
-    model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int
+    model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int, steps: list[Across]
 ) -> tuple[Array, float, str, tuple[str, ...]]:
     """(W, gap, proof, identities) of what loops and followers let joint forces show."""
     m, n = model.mechanism, 10 * len(model.mechanism.bodies)
-    Y = _stacked(model, terms, seed, len(span(W))) * units
-    found = links(m) if m.constrained else []
+    states = sample_states(model, _enough(model, len(span(W))), seed)
+    Y = _stacked(model, terms, states) * units
+    found = links(m, steps) if m.constrained else []
     spans = twist_spans(m, found) if m.constrained else ([], [])
     unseen = [unseen_by(link, spans) for link in found]
     if m.constrained:
@@ -173,7 +178,7 @@ def _with_loops(
     proof, identities = "structure", ()
     values, _ = _shown(Y, W)
     if _rank(values)[0] < len(W):
-        q, v, _ = sample_states(model, 2 * (6 * len(m.bodies) + m.nv), seed + 1)
+        q, v = _motions(model, states, seed)
         V, gravity = lasting_motions(model, q, v)
         first = {term: n + m.nv * k for k, term in enumerate(terms)}
         W = related_space(W, V, gravity, len(m.bodies), first)
@@ -211,9 +216,9 @@ def _shown(Y: Array, W: Array) -> tuple[Array, Array]:
 def sampled_rank(model: Model, terms: str | Sequence[str] = (), *, seed: int = 0) -> tuple[int, float]:
     """(rank of Y at sampled states, gap): what the structure must agree with."""
     chosen = ordered_terms(terms)
-    _, units = _tree_rows(model, chosen)
-    s = np.linalg.svd(_stacked(model, chosen, seed, len(units)) * units, compute_uv=False)
-    return _rank(s)
+    _, units = _tree_rows(model, chosen, joint_crossings(_free(model)))
+    states = sample_states(model, _enough(model, len(units)), seed)
+    return _rank(np.linalg.svd(_stacked(model, chosen, states) * units, compute_uv=False))
 
 
 def _rank(s: Array) -> tuple[int, float]:
@@ -222,19 +227,44 @@ def _rank(s: Array) -> tuple[int, float]:
     return rank, float(s[rank - 1] / max(after, 1e-300)) if rank else float("inf")
 
 
-def _stacked(model: Model, terms: tuple[str, ...], seed: int, columns: int) -> Array:
-    """Y at enough sampled states, one above the other, each row of unit size."""
-    states = sample_states(model, max(20, 3 * columns // max(len(model.engine.independent), 1)), seed)
+def _enough(model: Model, columns: int) -> int:
+    """How many states show the rank of so many columns."""
+    return max(20, 3 * columns // max(len(model.engine.independent), 1))
+
+
+def _motions(model: Model, states: tuple[Array, Array, Array], seed: int) -> tuple[Array, Array]:
+    """(q, v) of twice as many motions, and configurations, as twists with velocities, and directions of gravity, have
+    dimensions: sampled states with further velocities, and further states where these do not suffice."""
+    m, (q, v, _) = model.mechanism, states
+    bodies, ways = len(m.bodies), max(len(model.engine.independent), 1)
+    least = max(2 * (3 * bodies + 1), -(-2 * (6 * bodies + m.nv) // ways))
+    if len(q) < least:
+        further = sample_states(model, least - len(q), seed + 1)
+        q, v = np.concatenate([q, further[0]]), np.concatenate([v, further[1]])
+    more = -(-2 * (6 * bodies + m.nv) // len(q)) - 1
+    again = np.repeat(q, more, axis=0)
+    others = np.random.default_rng(seed + 2).normal(size=(len(again), m.nv))
+    others = model.assemble_velocity(again, others) if m.constrained and more else others
+    return np.concatenate([q, again]), np.concatenate([v, others])
+
+
+def _stacked(model: Model, terms: tuple[str, ...], states: tuple[Array, Array, Array]) -> Array:
+    """Y at sampled states, one above the other, each row of unit size."""
     Y = model.regressor(*states, terms=terms)
     return Y.reshape(-1, Y.shape[-1]) / max(float(np.abs(Y).max(initial=0.0)), 1e-300)
 
 
-def _tree_rows(model: Model, terms: tuple[str, ...]) -> tuple[Array, Array]:
+def _free(model: Model) -> Mechanism:
+    """The cut tree with every joint free."""
+    m = model.mechanism
+    return m.cut().uncoupled if m.constrained else m.uncoupled
+
+
+def _tree_rows(model: Model, terms: tuple[str, ...], steps: list[Across]) -> tuple[Array, Array]:
     """(W, units) of the cut tree with every joint free, with columns for all terms."""
     m = model.mechanism
-    free = m.cut().uncoupled if m.constrained else m.uncoupled
     slots = not m.followers  # with followers, columns of velocities are those of leaders: none is hidden by structure
-    W, units = row_space(free, "armature" in terms and slots, "offset" in terms and slots)
+    W, units = row_space(_free(model), steps, "armature" in terms and slots, "offset" in terms and slots)
     n, nv = 10 * len(m.bodies), m.nv
     blocks = {"armature": n, "offset": n + nv * ("armature" in terms)} if slots else {}
     parts, sizes = [W[:, :n]], [units[:n]]

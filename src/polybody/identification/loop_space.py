@@ -69,12 +69,11 @@ class Link:
         return Link(self.b, self.a, X, np.linalg.inv(self.T), self.H @ X.swapaxes(1, 2))
 
 
-def links(mechanism: Mechanism) -> list[Link]:
-    """Every joint of the free tree and every cut joint, in both directions; none ends at the ground."""
-    free, length = mechanism.cut().uncoupled, reach(mechanism)
-    found = [
-        _link(j.parent, j.index, crossings(j.model, (j.rotation, j.position), None, length)) for j in free.joints
-    ]
+def links(mechanism: Mechanism, steps: list[Across]) -> list[Link]:
+    """Every joint of the free tree, whose `joint_crossings` are given, and every cut joint, in both directions; none
+    ends at the ground."""
+    length = reach(mechanism)
+    found = [_link(j.parent, j.index, steps[j.index]) for j in mechanism.cut().uncoupled.joints]
     for c in mechanism.closures:
         near, far = (c.a.rotation, c.a.position), (c.b.rotation, c.b.position)
         found.append(_link(c.a.body, c.b.body, crossings(c.model, near, far, length)))

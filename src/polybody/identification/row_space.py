@@ -87,10 +87,19 @@ class _Body:
     arriving: Array  # A of (3)
 
 
-def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False) -> tuple[Array, Array]:
+def joint_crossings(mechanism: Mechanism) -> list[Across]:
+    """Of all joints of a tree."""
+    length = reach(mechanism)
+    return [crossings(j.model, (j.rotation, j.position), None, length) for j in mechanism.joints]
+
+
+def row_space(
+    mechanism: Mechanism, steps_of: list[Across], armature: bool = False, offset: bool = False
+) -> tuple[Array, Array]:
     """(W, units): rows that span what joint forces depend on, and the units of the columns, p_column/unit enter W.
 
-    Columns: ten for each body, then armature and offset of each velocity where asked. For trees without followers.
+    Columns: ten for each body, then armature and offset of each velocity where asked. For trees without followers;
+    `steps_of` are their `joint_crossings`.
     """
     length, n, nv = reach(mechanism), len(mechanism.bodies), mechanism.nv
     columns = 10 * n + nv * (armature + offset)
@@ -105,7 +114,7 @@ def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False
     rows: list[Array] = []
     for joint in mechanism.joints:
         above = ground if joint.parent == GROUND else bodies[joint.parent]
-        steps = crossings(joint.model, (joint.rotation, joint.position), None, length)
+        steps = steps_of[joint.index]
         own, T = _own_pairs(above, joint, steps, armature, offset), steps.T[0]
         changing = (above.arriving @ (steps.T - T)).reshape(-1, 10)
         Q = span(np.concatenate([own, np.pad(changing, ((0, 0), (0, own.shape[1] - 10)))]))
@@ -163,4 +172,4 @@ def _gyroscopic(H: Array) -> Array:
     return pairs + pairs.transpose(2, 1, 0, 3)
 
 
-__all__ = ["TOLERANCE", "bilinear", "reach", "row_space", "span"]
+__all__ = ["TOLERANCE", "bilinear", "joint_crossings", "reach", "row_space", "span"]

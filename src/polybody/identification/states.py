@@ -15,7 +15,8 @@ Array = np.ndarray
 NEARNESS = 0.15
 #: steps of a walk; Newton's steps back to the loops, and their length at most
 STEPS, NEWTON, LONGEST = 12, 12, 0.6
-NEARLY = 1e-8  # residuals from which one more step leaves rounding alone
+FRESH = (0, 1, 4, 8)  # Newton's steps with inverses of their own: those of others hardly differ
+NEARLY = 1e-13  # residuals from which one more step leaves rounding alone
 
 
 def sample_states(model: Model, count: int, seed: int = 0, *, speed: float = 2.0) -> tuple[Array, Array, Array]:
@@ -33,8 +34,10 @@ def _walk(model: Model, count: int, rng: np.random.Generator) -> Array:
     """Configurations reached by walks of a few steps along the loops, all from one start: no jump to another assembly.
 
     Every other walk goes on in the direction it began in, and so farther. None goes through singular configurations,
-    behind which motions may be of another kind: there, and over the edge of the workspace, it starts anew.
+    behind which motions may be of another kind: there, and over the edge of the workspace, it starts anew. States
+    with an axis of a loop that points backwards are replaced by the start.
     """
+    engine: Any = model.engine
     start = _regular(model, rng)
     walks = -(-count // STEPS)
     straight = np.arange(walks) % 2 == 1
@@ -54,24 +57,29 @@ def _walk(model: Model, count: int, rng: np.random.Generator) -> Array:
         lost = (ranks != rank) | (room < NEARNESS * least)
         q[lost], along[lost] = start, Z[lost]
         found[:, k] = q
-    return found.reshape(-1, model.nq)[:count]
+    reached = found.reshape(-1, model.nq)[:count]
+    reached[(engine.constraints.uprightness(reached) < 0).any(axis=1)] = start
+    return reached
 
 
 def _closed(model: Model, q: Array) -> tuple[Array, Array]:
     """(q put back on the loops by Newton's method, where that was possible), many at once; limits are not looked at."""
     engine: Any = model.engine
     kernels, off = engine.constraints, np.ones(len(q), dtype=bool)
-    for _ in range(NEWTON):
+    back = np.zeros((len(q), model.nv, 0))
+    for k in range(NEWTON):
         phi = kernels.residual(q)
         off &= np.isfinite(phi).all(axis=1)
         if not off.any():
             break
-        step = -(pseudo_inverse(kernels.jacobian(q[off])) @ phi[off][..., None])[..., 0]
+        if k in FRESH:
+            back = np.zeros((len(q), model.nv, phi.shape[1]))
+            back[off] = pseudo_inverse(kernels.jacobian(q[off]))
+        step = -(back[off] @ phi[off][..., None])[..., 0]
         longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
         q[off] = model.integrate(q[off], step * np.minimum(1.0, LONGEST / np.maximum(longest, LONGEST)))
         off &= np.abs(phi).max(axis=1, initial=0.0) > NEARLY  # the step from there leaves rounding
-    kept = np.abs(kernels.residual(q)).max(axis=1, initial=0.0) < CLOSED  # not where it is not a number
-    return q, kept & (kernels.uprightness(q) >= 0).all(axis=1)
+    return q, np.abs(kernels.residual(q)).max(axis=1, initial=0.0) < CLOSED  # not where it is not a number
 
 
 def _regular(model: Model, rng: np.random.Generator) -> Array:

@@ -84,11 +84,15 @@ class ConstraintKernels:
 
     def uprightness(self, q: Array, parameters: Array | None = None) -> Array:
         """Numbers (..., k) that are negative where an axis of a loop points backwards."""
-        neutral = np.concatenate([np.zeros(0), *(j.model.neutral() for j in self.mechanism.independent_joints)])
-        count = len(self.constraints.uprightness(neutral))
-        if not count:
+        if not self._upright:
             return np.zeros((*q.shape[:-1], 0))
-        return self._answer("uprightness", (q,), ((count,),), Constraints.uprightness, parameters)[0]
+        return self._answer("uprightness", (q,), ((self._upright,),), Constraints.uprightness, parameters)[0]
+
+    @cached_property
+    def _upright(self) -> int:
+        """How many numbers these are."""
+        neutral = np.concatenate([np.zeros(0), *(j.model.neutral() for j in self.mechanism.independent_joints)])
+        return len(self.constraints.uprightness(neutral))
 
     def velocity(self, q: Array, v: Array, parameters: Array | None = None) -> Array:
         """J v, (..., rows)."""

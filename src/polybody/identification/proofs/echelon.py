@@ -23,22 +23,19 @@ class Echelon:
         return len(self.rows)
 
     def reduced(self, row: Mapping[Any, int]) -> Row:
-        """What is left of a row when its leading terms are taken away as long as rows lead with them."""
-        left = {key: value % self.p for key, value in row.items() if value % self.p}
-        done: Row = {}
-        while left:
-            lead = max(left, key=self.order)
+        """What is left of a row when terms that rows lead with are taken away, the greatest first."""
+        p, rows = self.p, self.rows
+        left = {key: rest for key, value in row.items() if (rest := value % p)}
+        while leads := left.keys() & rows.keys():
+            lead = next(iter(leads)) if len(leads) == 1 else max(leads, key=self.order)
             value = left[lead]
-            if lead not in self.rows:
-                done[lead] = left.pop(lead)
-                continue
-            for key, x in self.rows[lead].items():
-                rest = (left.get(key, 0) - value * x) % self.p
+            for key, x in rows[lead].items():
+                rest = (left.get(key, 0) - value * x) % p
                 if rest:
                     left[key] = rest
                 else:
                     left.pop(key, None)
-        return done
+        return left
 
     def add(self, row: Mapping[Any, int]) -> Any:
         """Keep a row; returns its leading key, or None where it depends on those before."""

@@ -117,7 +117,8 @@ class _Sum(NamedTuple):
 
 #: of half degrees up to a right angle, but for those of 0° and 90°
 _COSINES = np.cos(2 * np.pi * np.arange(1, TURN // 4) / TURN)
-_DENOMINATORS = np.arange(1.0, 1001.0)
+#: of a continued fraction that have denominators up to 1000: these grow as Fibonacci's numbers do, or faster
+CONVERGENTS = 17
 
 
 @functools.lru_cache(maxsize=4096)
@@ -136,9 +137,18 @@ def _read(x: float, same: float) -> tuple[Fraction, int] | _Sum | None:
 def _may_be_short(x: Array, same: float) -> Array:
     """Which numbers `_short` must look at: it takes a hundred times as long."""
     grid, slack = float(_grid(same)), 4 * same * np.abs(x)
-    decimal = np.abs(np.rint(x * grid) / grid - x) <= slack
-    multiples = x[:, None] * _DENOMINATORS
-    return decimal | (np.abs(np.rint(multiples) - multiples) <= slack[:, None] * _DENOMINATORS).any(axis=1)
+    found = np.abs(np.rint(x * grid) / grid - x) <= slack
+    # So near, a fraction with a denominator up to 1000 is a convergent of the number's continued fraction.
+    whole = np.floor(x)
+    rest, (p, before), (q, earlier) = x - whole, (whole, np.ones_like(x)), (np.ones_like(x), np.zeros_like(x))
+    for _ in range(CONVERGENTS):
+        found |= (np.abs(p - q * x) <= slack * q) & (q <= 1000)
+        on = rest > 1e-12
+        turned = 1 / np.where(on, rest, 1.0)
+        whole = np.floor(turned)
+        rest = np.where(on, turned - whole, 0.0)
+        (p, before), (q, earlier) = (np.where(on, whole * p + before, p), p), (np.where(on, whole * q + earlier, q), q)
+    return found
 
 
 def _sum(x: float, same: float) -> _Sum | None:
