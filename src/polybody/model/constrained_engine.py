@@ -24,10 +24,11 @@ from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations import denoc
 from polybody.mechanism.columns import actuated, state_text
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model import single
+from polybody.model import configurations, single
 from polybody.model.arguments import finite, into
 from polybody.model.assembly import Assembly
 from polybody.model.batches import batch_shape, raise_by_state
+from polybody.model.code_length import is_short, is_short_for, motions_somewhere
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed
 from polybody.model.engine import Request, in_parts
@@ -36,6 +37,7 @@ from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import Recorded, trace
 from polybody.model.tree_engine import TreeEngine
+from polybody.properties import cached_property
 from polybody.quantities.constrained import DIAGNOSTICS, DOUBT, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-#: above this many velocities straight-line code takes too long to compile
-COMPILED_UP_TO = 300
 #: up to so many velocities a matrix of one state is read from the text on numbers where there is no kernel yet
 READ_UP_TO = 60
 #: quantities whose text asks the drives for forces
@@ -163,7 +163,12 @@ class ConstrainedEngine:
 
     @property
     def is_compiled(self) -> bool:
-        return 0 < self.mechanism.nv <= COMPILED_UP_TO
+        return self._is_short if self._kin is None else self._kin.is_compiled
+
+    @cached_property
+    def _is_short(self) -> bool:
+        q, nv, assembly = configurations.neutral(self.mechanism), self.mechanism.nv, self.assembly
+        return is_short(nv, lambda: motions_somewhere(self.constraints.jacobian, assembly.integrate, q, nv))
 
     def sizes(self) -> dict[str, int]:
         return self._sizes(self.independent)
@@ -386,7 +391,7 @@ class ConstrainedEngine:
     # Inside.
 
     def _plan(self, quantity: Quantity, columns: tuple[int, ...], q: Array) -> Plan | None:
-        if not self.is_compiled:
+        if not self.is_compiled or not is_short_for(quantity.name, self.mechanism.nv):
             return None
         if not refers_to_coordinates(quantity):
             if not self.plans.is_made:

@@ -30,6 +30,7 @@ from polybody.model.model import Model
 from polybody.model.numbering import Numbering
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import Recorded, as_traced
+from polybody.names import counted
 from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
@@ -501,6 +502,10 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
+    engine: Any = model.engine
+    if model.mechanism.constrained and not engine.is_compiled:
+        many = counted(model.nv, "velocity", "velocities")
+        raise NotCompiled(f"{many} with loops are too many for straight-line code")
     if model.nv > rolled.MOST_STRAIGHT:
         rolled.require_rolled(model)
     strict = method in ("semi-implicit", "midpoint") or model.mechanism.constrained
