@@ -37,3 +37,11 @@ def test_wrong_events_and_actions_are_input_errors():
         event = pb.Event("x", lambda t, q, v: t - 0.02, action=action)
         with pytest.raises(pb.InputError, match=message):
             pb.simulate(model, 0.05, events=[event])
+
+
+def test_no_list_of_events_and_a_table_without_rows_are_refused():
+    model = pb.load("two-link")
+    with pytest.raises(pb.InputError, match="events is None"):
+        pb.simulate(model, 0.1, events=None)  # type: ignore[arg-type]
+    with pytest.raises(pb.InputError, match="table without rows"):
+        pb.rollout(model, [0, 0], [0, 0], np.zeros((0, 2)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import DOP853
 
+import polybody as pb
 from polybody.simulation.integrators.dop853 import Steps
 
 
@@ -41,3 +42,13 @@ def test_numbers_that_are_not_finite_end_in_a_message():
         message = steps.step()
     assert steps.status == "failed"
     assert "smaller" in message
+
+
+def test_tolerances_below_rounding_take_no_more_steps_in_compiled_runs_than_in_python():
+    """Compiled radau took five times as many."""
+    model = pb.load("double-pendulum")
+    counts = [
+        pb.simulate(model, 0.02, [0.9, -0.6], method="radau", rtol=1e-20, atol=1e-17, compiled=compiled).audit.steps
+        for compiled in (None, False)
+    ]
+    assert counts[0] <= 1.2 * counts[1]

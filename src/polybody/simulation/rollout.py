@@ -184,6 +184,8 @@ def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | Non
         raise InputError(f"tau has shape {values.shape}; expected ({model.nv},) or (..., steps, {model.nv})")
     if values.ndim == 1:
         return Law("constant", model.nv, 0, lambda m, q, v, c, u, domain: c), values, None, _count(steps, None)
+    if not values.shape[-2]:
+        raise InputError(f"tau is a table without rows, {values.shape}; expected at least one step")
     count = _count(steps, values.shape[-2])
     if values.shape[-2] != count:
         raise InputError(

@@ -42,6 +42,8 @@ LIMITS = ("stop", "halt", "report", "ignore")
 #: steps of adaptive methods after which something is wrong: at least, and for each second
 MOST_STEPS = 200_000
 MOST_A_SECOND = 5_000
+#: what rounding leaves of a tolerance: below it steps shrink and nothing is gained
+LEAST_RTOL = 100 * 2.0**-52
 #: methods that write the dynamics themselves, without loops
 WITHOUT_LOOPS = ("midpoint",)
 
@@ -157,7 +159,7 @@ def prepared(
         refuse_many(duration / positive("dt", dt), size, f"steps of {dt:g} s")
     options = Options(
         dt=positive("dt", dt),
-        rtol=positive("rtol", rtol),
+        rtol=max(positive("rtol", rtol), LEAST_RTOL),
         atol=positive("atol", atol),
         max_step=positive("max_step", max_step, infinite=True),
         first_step=None if first_step is None else positive("first_step", first_step),

@@ -53,6 +53,8 @@ class Switches:
     def __init__(self, problem: Problem, events: Sequence[Event], limits: str, restitution: float) -> None:
         if isinstance(events, Event):
             raise InputError("events is one pb.Event; expected a list of them")
+        if events is None:
+            raise InputError("events is None; expected a list of pb.Event, or nothing")
         for event in events:
             if not isinstance(event, Event):
                 raise InputError(f"events holds a {type(event).__name__}; expected pb.Event(name, function, …)")

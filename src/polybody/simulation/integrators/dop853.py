@@ -45,7 +45,7 @@ class Steps:
     ) -> None:  # fmt: skip
         self.tableau = dormand_prince_8()
         self.rate, self.t, self.y, self.end = rate, t, y, end
-        self.rtol, self.atol, self.max_step = max(rtol, 100 * np.finfo(float).eps), atol, max_step
+        self.rtol, self.atol, self.max_step = rtol, atol, max_step
         self.f, self.nfev, self.status = rate(t, y), 1, "running"
         self.h_abs = self._first_step() if first_step is None else first_step
         dense = self.tableau.dense
