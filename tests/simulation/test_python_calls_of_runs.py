@@ -17,6 +17,7 @@ import pytest
 import polybody as pb
 from polybody.simulation.compiled import engine
 from polybody.simulation.compiled.engine import Compiled
+from polybody.simulation.compiled.sundials import Sundials
 from polybody.simulation.integrators.tableaux import GIVEN
 from polybody.simulation.switches import Switches
 
@@ -63,19 +64,21 @@ def laws(model: pb.Model) -> dict[str, Callable[[], Any]]:
 
 
 def counted(monkeypatch: Any, *given: Any, **options: Any) -> tuple[int, int, int, int, Any]:
-    """(functions called, chunks, decisions of Python, those of compiled code, the run).
+    """(functions called, chunks or calls of SUNDIALS, decisions of Python, those of compiled code, the run).
 
     Not every decision is listed: a joint that comes to rest may slide on at once, the other way.
     """
     calls, chunks, decided, taken = [0], [0], [0], [0]
-    chunk, act, happened = Compiled._chunk, Switches.act, Switches.happened
+    act, happened = Switches.act, Switches.happened
+    owner, name = (Sundials, "_states") if options.get("method") in GIVEN else (Compiled, "_chunk")
+    chunk = getattr(owner, name)
 
     def count(frame: Any, event: str, argument: Any) -> None:
         calls[0] += event == "call"
 
-    def one_more(self: Compiled, *args: Any) -> Any:
+    def one_more(self: Any, *args: Any, **more: Any) -> Any:
         chunks[0] += 1
-        return chunk(self, *args)
+        return chunk(self, *args, **more)
 
     def one_decided(self: Switches, *args: Any) -> Any:
         decided[0] += 1
@@ -89,7 +92,7 @@ def counted(monkeypatch: Any, *given: Any, **options: Any) -> tuple[int, int, in
         m.setattr(engine, "FIRST_CHUNK", CHUNK)
         m.setattr(engine, "LONGEST_CHUNK", CHUNK)
         m.setattr(Compiled, "_paced", lambda self, seconds: None)
-        m.setattr(Compiled, "_chunk", one_more)
+        m.setattr(owner, name, one_more)
         m.setattr(Switches, "act", one_decided)
         m.setattr(Switches, "happened", one_taken)
         sys.setprofile(count)

@@ -428,6 +428,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     """The numbers that the loop's text names."""
     numbers: dict[str, float] = {name.upper(): 8 * k for name, k in PLACE.items()}
     n, stages = parts.padded, 0 if tableau is None else tableau.stages
+    looks = tableau.looks if isinstance(tableau, Nodes) else LOOKS
     if isinstance(tableau, Collocation):
         numbers |= tableau.numbers | radau.layout(parts.size, n) | {"MOST_NEWTON": float(radau.MOST_NEWTON)}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
@@ -440,7 +441,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
-        "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
+        "LOOKS": looks, "PART": 1.0 / looks, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
         "NODE_COUNT": 0 if tableau is None else tableau.dense_rows + 1,

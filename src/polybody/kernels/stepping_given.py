@@ -26,6 +26,7 @@ class Nodes:
 
     points: Array
     weights: Array
+    looks: int  # points of a step at which watched functions are looked at
 
     stages, adaptive = 0, False
 

@@ -3,7 +3,7 @@
 Energy: kinetic + potential − work is constant; its error is relative to what was exchanged. Momentum: where nothing but
 gravity acts from outside (every joint on the ground is floating, or planar, and free), the angular momentum about the
 mass centre is constant and the linear one grows by m g t. Quaternions: how far from unit length a step left
-them before they were put back.
+them before they were put back. States within steps: what the polynomials of `integrators.pieces` leave out of them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.simulation.extremes import Extremes
+from polybody.simulation.integrators.pieces import ROUGH
 from polybody.simulation.saturation import Saturation
 from polybody.simulation.stops import AT, REST, Stops
 
 Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
 LOOP_TOLERANCE = 1e-6
+INSIDE_TOLERANCE = 1e-6  # of the largest value
 ROUNDING = 1e-13  # of energies, over many terms
 SHORT = 1000  # states of a run whose momentum is looked at when it is asked for
 FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without saying how good they must be
@@ -35,7 +37,8 @@ FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without sayi
 @dataclass(frozen=True)
 class Audit:
     """`None` for what does not apply or is not known. `trusted` is False where there are `doubts`: a balance worse than
-    allowed, a limit or a loop that was not kept, a run that ended early."""
+    allowed, a limit or a loop that was not kept, states within steps that are not known well enough for events or dense
+    output, a run that ended early."""
 
     method: str
     steps: int
@@ -56,6 +59,7 @@ class Audit:
     singular_passages: int = 0  # steps that passed one
     path: str = "python"  # how steps were taken: "compiled", or "python" and why
     saturation: tuple[Saturation, ...] = ()  # drives that were at their limits, and how long
+    inside_error: float = 0.0  # of states within steps of cvodes and idas that were needed, of the largest
     momentum: KeptMomentum | None = field(default=None, compare=False)  # where it must be kept
 
     @property
@@ -203,8 +207,9 @@ def limit_excess(stops: Stops, run: Extremes) -> tuple[float, str]:
     return worst, where
 
 
-def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, ...]:
+def doubts_about(audit: Audit, stopped: str | None, passed: str, rtol: float) -> tuple[str, ...]:
     """Why a run is not to be trusted; `stopped` where it ended early, `passed` names a limit that did not stop."""
+    allowed_inside = max(ROUGH * rtol, INSIDE_TOLERANCE)
     doubts: list[str] = []
     if not audit.energy_error_relative <= max(audit.energy_allowed_relative, 1e-12):
         doubts.append(
@@ -216,6 +221,11 @@ def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, .
         doubts.append(f"{passed} was passed by {audit.limit_excess:.3g}")
     if audit.loop_error is not None and not audit.loop_error <= LOOP_TOLERANCE:
         doubts.append(f"loops are open by {audit.loop_error:.3g}")
+    if audit.inside_error > allowed_inside:
+        doubts.append(
+            f"states within steps, where events are looked for, are off by up to {audit.inside_error:.2g} of the "
+            f"largest, where {allowed_inside:.2g} was allowed ({audit.method}): bound the step by max_step"
+        )
     if stopped is not None:
         doubts.append(f"the run stopped early: {stopped}")
     return tuple(doubts)

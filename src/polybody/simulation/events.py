@@ -11,9 +11,9 @@ from polybody.errors import InputError
 from polybody.interrupts import imported
 from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
+from polybody.simulation.integrators.base import LOOKS
 
 Array = np.ndarray
-LOOKS = 4  # points a step at which event functions are looked at: a crossing and its return may lie in one step
 
 
 def longest_step(spacing: float, times: Array) -> float:
@@ -65,7 +65,7 @@ def first_crossing(
     """
     if not functions:
         return None
-    marks = np.linspace(step.t0, step.t1, LOOKS + 1)
+    marks = np.linspace(step.t0, step.t1, step.looks + 1)
     states = [step.y0, *(dense(t) for t in marks[1:-1]), step.y1]
     if fresh:
         marks[0] += min(max(1e-9 * (1 + abs(step.t0)), 1e-6 * (step.t1 - step.t0)), 0.1 * (step.t1 - step.t0))
@@ -73,7 +73,7 @@ def first_crossing(
     found: list[tuple[float, int]] = []
     for which, (function, direction) in enumerate(functions):
         values = [function(t, y) for t, y in zip(marks, states, strict=True)]
-        for k in range(LOOKS):
+        for k in range(step.looks):
             if crosses(values[k], values[k + 1], direction):
                 found.append((root(function, dense, float(marks[k]), float(marks[k + 1]), values[k], step), which))
                 break

@@ -66,6 +66,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         singular_passages=problem.passed,
         path=run.path,
         saturation=_saturation(run, t, v, tau),
+        inside_error=run.left_out * run.options.rtol,
         momentum=momentum,
     )
     if problem.singular or problem.passed:
@@ -74,7 +75,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
             f"{problem.passed} passed): the branch it took there is one of several, and loads are large"
         )
     early = None if run.switches.ended_on_purpose else stopped
-    doubts = doubts_about(audit, early, f"the {passed}")
+    doubts = doubts_about(audit, early, f"the {passed}", run.options.rtol)
     if doubts:
         audit = replace(audit, trusted=False, doubts=doubts)
     happenings = list(run.switches.happenings)

@@ -61,7 +61,7 @@ class Run:
         self.compiled: Any = None
         self.path = "python"
         self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
-        self.rejected_known = True
+        self.rejected_known, self.left_out = True, 0.0
         self.start, self.end = 0.0, 0.0
         #: who is told of every step and every event (`recording`), and times at which steps must end for it
         self.watcher: Any = None
@@ -288,6 +288,7 @@ class Run:
         else:
             self.rejected += step.rejected
         self.off_manifold = max(self.off_manifold, step.off_manifold)
+        self.left_out = max(self.left_out, step.left_out)
         if self.pieces is not None:
             self.pieces.add(step.t0, until, step.dense())
         if self.kept is None:
@@ -320,6 +321,7 @@ class Run:
         self.steps += count - len(switches) + chunk.inner
         self.rejected += chunk.rejected
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)
+        self.left_out = max(self.left_out, chunk.left_out)
         problem.evaluations += chunk.evaluations
         problem.off_loops = max(problem.off_loops, chunk.off_loops)
         if self.pieces is not None:

@@ -198,6 +198,7 @@ def prepared(
     if kept is not None and chosen.adaptive and (events or (timed and (sticking is not None or switches.functions()))):
         bound = longest_step(usual_spacing(duration), kept)
         options = replace(options, max_step=min(options.max_step, bound))
+    options = replace(options, inside=dense or bool(switches.functions()))
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     with uncollected():
         if problem.driven or events:  # users' functions are traced

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.late import dataclass, field
-from polybody.simulation.integrators.base import Interpolant, Step
-from polybody.simulation.integrators.sundials import PARTS, through
+from polybody.simulation.integrators.base import LOOKS, Interpolant, Step
+from polybody.simulation.integrators.pieces import LOOKS as LOOKS_OF_PIECES
+from polybody.simulation.integrators.pieces import PARTS, through
 from polybody.simulation.kept import Rows
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Chunk:
     switches: tuple[Any, ...] = ()
     wholes: Mapping[int, tuple[float, Array, Array]] = field(default_factory=dict)
     inner: int = 0  # steps that the method took beyond those that are rows
+    left_out: float = 0.0  # tolerances: how far states inside its steps may be off (`integrators.pieces`)
 
     def __len__(self) -> int:
         return len(self.rows) - 1
@@ -71,19 +73,25 @@ class Chunk:
             t1, y1, f1 = self.whole
         elif k in self.wholes:
             t1, y1, f1 = self.wholes[k]
-        if self.dense is not None and self.dense.shape[1] == PARTS:
+        if self.dense is not None and self._given:
             return through(t0, t1, np.vstack([y0, self.dense[k, :-1], y1]))
         if self.dense is not None:
             kind = _Cubic if self.dense.shape[1] == 3 else _Dense
             return kind(t0, t1 - t0, y0, self.dense[k])
         return _Hermite(t0, t1 - t0, y0, y1, self.begins[k], f1)
 
+    @property
+    def _given(self) -> bool:
+        """Whether somebody else has taken its steps."""
+        return self.dense is not None and self.dense.shape[1] == PARTS
+
     def step(self, k: int, rejected: int | None = 0) -> Step:
         """Step k by itself, for who looks inside it."""
         rows = self.rows
         return Step(
-            float(rows.t[k]), float(rows.t[k + 1]), rows.y[k], rows.y[k + 1], lambda: self.interpolant(k), rejected
-        )
+            float(rows.t[k]), float(rows.t[k + 1]), rows.y[k], rows.y[k + 1], lambda: self.interpolant(k), rejected,
+            looks=LOOKS_OF_PIECES if self._given else LOOKS, left_out=self.left_out,
+        )  # fmt: skip
 
 
 class _Hermite:

@@ -1,7 +1,8 @@
 """Calls of SUNDIALS for `cvodes` and `idas` whose right side is a graph: steps that a compiled loop goes over.
 
-A call gives states at the wanted times and at Chebyshev's points between them (`integrators.sundials`), without any
-Python on its way. The loop (`kernels.stepping_given`) goes over all of them at once: joints and loops are put back,
+A call gives states at the wanted times and at Chebyshev's points between them (`integrators.pieces`), without any
+Python on its way; where the polynomials between do not follow the motion, another call from the same state gives more.
+The loop (`kernels.stepping_given`) goes over all of them at once: joints and loops are put back,
 rates recorded, events located in the polynomial through the points of an interval and decided there. After an event a
 new call begins. Where the graph is not to be believed, or a call fails, the method takes some intervals with its
 functions called back in Python, which also says what was wrong.
@@ -29,15 +30,8 @@ from polybody.simulation.compiled.sundials_graphs import Rates, Residuals, Solve
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.idas import idas_options, resting_alone
-from polybody.simulation.integrators.sundials import (
-    CHUNK,
-    LOOP_CHUNK,
-    PARTS,
-    ahead,
-    horizon,
-    subdivided,
-    wanted_times,
-)
+from polybody.simulation.integrators.pieces import PARTS, resolved, subdivided
+from polybody.simulation.integrators.sundials import CHUNK, LOOP_CHUNK, ahead, horizon, wanted_times
 from polybody.simulation.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,7 +41,6 @@ Array = np.ndarray
 Answer = Callable[[float, Array], tuple[Array, Array, Array, Array] | None]
 #: wanted times of the first call: a restart costs the solver its history, and an event what comes after it
 FIRST_CHUNK, FIRST_WATCHED = 64, 16
-SHORTEST_WATCHED = 8
 FEW, MANY = 2_000, 10_000  # steps of a call: shorter ones grow, longer ones shrink, whatever the clock says
 
 
@@ -64,7 +57,9 @@ class Sundials:
         self._length, self._times, self._limit = 0, np.zeros(0), 0
         self._before: tuple[float, Array] = (np.nan, np.zeros(0))
         self._told: dict[str, Any] = {}  # what SUNDIALS reports of the last call,
-        self._end = np.nan  # and how far that went
+        self._end = np.nan  # how far that went,
+        self._evaluations = 0  # and evaluations of all calls from the same state
+        self._starts, self._left_out = np.zeros(0), np.zeros(0)  # of the pieces that the loop was given
 
     def forget(self) -> None:
         """Solvers hold much memory."""
@@ -73,7 +68,7 @@ class Sundials:
     def begin(self, t: float, y: Array, end: float, fresh: bool, watched: bool) -> None:
         """Steps from (t, y) on are asked for next; `fresh` after an event."""
         if fresh:
-            self._length = max(SHORTEST_WATCHED, self._length // 2)
+            self._length = max(1, self._length // 4)  # half of what the last call had, which may have doubled it
         self._length = self._length or (FIRST_WATCHED if watched else FIRST_CHUNK)
         self._times, self._before = wanted_times(t, end, self.options), (t, y)
         self._limit = len(self._times)
@@ -101,21 +96,27 @@ class Sundials:
 
         `answer` is the field at one state.
         """
-        following = self._following(t, end)
+        following, acting = self._following(t, end), self._held(acting)
         while True:
             grid = self._grid(t, following, pieces)
-            found = self._call(self._held(acting), t, y, grid, answer)
+            found = self._call(acting, t, y, grid, answer)
             if found is not None or self._limit == 1:
                 break
             self._limit = max(1, min(self._length, self._limit) // 16)
         self._limit = len(self._times)
         if found is None or not len(found):
             return None
-        count, size, at = len(found), self.problem.size, subdivided(t, grid[: len(found)])
+        grid, self._left_out = grid[: len(found)], np.zeros(len(found))
+        if self.options.inside:
+            again = lambda finer: self._states(acting, t, y, finer, answer, whole=True)  # noqa: E731
+            grid, found, self._left_out = resolved(again, t, y, grid, found, self.options)
+        count, size = len(found), self.problem.size
         nodes = loop.room("dense", max(count, self._length) + 1, PARTS, loop.parts.padded)
-        nodes[:count, :, :size], nodes[:count, :, size] = found, at
-        self._before = (t, y) if count == 1 else (float(grid[count - 2]), found[-2, -1])
-        return np.concatenate([[t], grid[:count]])
+        nodes[:count, :, :size], nodes[:count, :, size] = found, subdivided(t, grid)
+        self._before = (t, y) if count == 1 else (float(grid[-2]), found[-2, -1])
+        times = np.concatenate([[t], grid])
+        self._starts = times[:-1]
+        return times
 
     def counted(self, chunk: Chunk) -> Chunk:
         """The chunk with what SUNDIALS did for it; steps beyond an event, which are void, are no steps of the run."""
@@ -124,10 +125,11 @@ class Sundials:
             return chunk
         begun, reached = chunk.rows.t[0], chunk.rows.t[-1]
         taken = int(np.ceil(told["nsteps"] * (reached - begun) / (self._end - begun)))
-        evaluations = sum(int(n) for name, n in told.items() if name in ("n_call_daeF", "n_call_jacF"))
         inner = max(0, taken - len(chunk) + len(chunk.switches))
+        evaluations, self._evaluations = chunk.evaluations + self._evaluations, 0
+        left_out = float(self._left_out[self._starts < reached].max(initial=0.0))
         return replace(
-            chunk, rejected=int(told["netfails"]), evaluations=chunk.evaluations + evaluations, inner=inner
+            chunk, rejected=int(told["netfails"]), evaluations=evaluations, inner=inner, left_out=left_out
         )
 
     # Calls.
@@ -141,7 +143,21 @@ class Sundials:
 
     def _call(self, acting: Acting, t: float, y: Array, grid: Array, answer: Answer) -> Array | None:
         """States at the nodes of the intervals that are good, (n, PARTS, size); None where the solver gave up."""
-        problem, said = self.problem, io.StringIO()
+        problem, within = self.problem, self._states(acting, t, y, grid, answer)
+        if within is None:
+            return None
+        self._paced(len(grid), int(self._told["nsteps"]))
+        if problem.loops:
+            ends, last = within[:, -1], len(grid) - 1
+            good = first_ahead(problem, ends, lambda k: horizon(problem, grid[k], ends[k], grid[min(k + 1, last)]))
+            within = within[:good]
+        return within
+
+    def _states(
+        self, acting: Acting, t: float, y: Array, grid: Array, answer: Answer, whole: bool = False
+    ) -> Array | None:
+        """The same by one call, whatever comes after; None too where not all are good and the `whole` is wanted."""
+        said = io.StringIO()
         try:
             with contextlib.redirect_stderr(said):  # what SUNDIALS reports
                 # CasADi's wrappers lose interrupts wherever they convert arrays: before the solver's call too
@@ -152,16 +168,14 @@ class Sundials:
             return None
         if found is None or not np.isfinite(found[0]).all():
             return None
-        states, doubts, self._told = found
-        self._end = float(grid[-1])
-        within = states.reshape(len(grid), PARTS, -1)
+        states, doubts, told = found
+        self._evaluations += sum(int(n) for name, n in told.items() if name in ("n_call_daeF", "n_call_jacF"))
         doubted = doubts.reshape(len(grid), PARTS)[:, -1] != 0  # of no number too
+        if whole and doubted.any():
+            return None
+        self._told, self._end = told, float(grid[-1])
         good = int(np.argmax(doubted)) if doubted.any() else len(grid)
-        self._paced(len(grid), int(self._told["nsteps"]))
-        if problem.loops:
-            ends, last = within[:good, -1], len(grid) - 1
-            good = first_ahead(problem, ends, lambda k: horizon(problem, grid[k], ends[k], grid[min(k + 1, last)]))
-        return within[:good]
+        return states.reshape(len(grid), PARTS, -1)[:good]
 
     def _solve(
         self, acting: Acting, t: float, y: Array, fine: Array, answer: Answer

@@ -28,7 +28,7 @@ from polybody.simulation.integrators.idas import ALPHA, loads_at_start
 from polybody.simulation.integrators.sundials import solver_options
 
 Array = np.ndarray
-#: graphs that are kept for the next run
+#: graphs that are kept for the next run, and solvers of each
 MOST_KEPT = 16
 _KEPT: dict[Any, Any] = {}
 
@@ -176,6 +176,8 @@ class Solvers:
         if solver is None:
             solver = self._maker(relative, chosen)
             if not chosen:
+                while len(self._made) >= MOST_KEPT:  # each event asks for times of its own
+                    self._made.pop(next(iter(self._made)))
                 self._made[key] = solver
         p = np.concatenate([[t], constants, limits])
 

@@ -16,6 +16,7 @@ from polybody.simulation.problem import Problem
 
 Array = np.ndarray
 Interpolant = Callable[[float], Array]
+LOOKS = 4  # points a step at which event functions are looked at: a crossing and its return may lie in one step
 
 
 @dataclass
@@ -31,6 +32,8 @@ class Step:
     off_manifold: float = 0.0
     count: int = 1  # the method's own steps that it stands for
     watched: bool = False  # compiled code has looked whether it passed a singular configuration
+    looks: int = LOOKS
+    left_out: float = 0.0  # tolerances: how far states inside it may be off (`pieces`)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Options:
     max_step: float = np.inf
     first_step: float | None = None
     times: tuple[float, ...] = ()  # where states are wanted, for methods that give nothing in between
+    inside: bool = True  # states within steps are wanted: for events, or dense output
 
 
 class Integrator(Protocol):
@@ -83,4 +87,4 @@ def finite(*arrays: Any) -> bool:
     return all(np.isfinite(a.sum()) or np.isfinite(a).all() for a in arrays)
 
 
-__all__ = ["Integrator", "Interpolant", "Options", "Step", "finite", "fixed_times", "hermite"]
+__all__ = ["LOOKS", "Integrator", "Interpolant", "Options", "Step", "finite", "fixed_times", "hermite"]

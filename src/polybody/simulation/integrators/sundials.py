@@ -2,9 +2,8 @@
 
 A solver goes from one wanted time to the next without telling its inner steps; states are put back on their manifold
 (quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Between wanted times a state is
-the polynomial through the solver's own output at Chebyshev's points: a cubic over 0.05 s located impacts to 1e-7 s
-only, and runs with hits had energy errors of 1e-4. Every evaluation comes back to Python, with its exact Jacobian: so a
-run can be interrupted, and an error of a user's function ends it.
+that of polynomials through the solver's own output (`pieces`), each of which is a step. Every evaluation comes back to
+Python, with its exact Jacobian: so a run can be interrupted, and an error of a user's function ends it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import io
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,15 +21,16 @@ import numpy as np
 
 from polybody.simulation.bridge import bridge, crossing_time
 from polybody.simulation.failures import BlowUp
-from polybody.simulation.integrators.base import Interpolant, Options, Step, finite
+from polybody.simulation.integrators.base import Options, Step, finite
+from polybody.simulation.integrators.pieces import LOOKS, PARTS, resolved, subdivided, through
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
 MOST_STEPS = 20_000  # between two output times
 BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
 MOST_MARKS = 1_000_000  # between wanted times, in a run
-CHUNK = 256  # output times a call: a restart costs the solver its history
-PARTS = 10  # of the interval between two output times: degree of the polynomial
+CHUNK = 256  # wanted times a call: a restart costs the solver its history
+FIRST_CHUNK = 2  # of the first call where events are looked for: what comes after one is computed in vain
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
@@ -40,8 +40,17 @@ def sundials_steps(
     name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
     """Steps from one wanted time to the next, and across singular configurations of loops."""
-    times, chunk = wanted_times(t, end, options), LOOP_CHUNK if problem.loops else CHUNK
-    before = t, y
+    times, longest = wanted_times(t, end, options), LOOP_CHUNK if problem.loops else CHUNK
+    before, chunk = (t, y), FIRST_CHUNK if options.inside else longest
+    counts: tuple[int, int] = 0, 0  # inner steps and rejected tries of the last call
+
+    def within_pieces(t: float, y: Array, grid: Array) -> Array:
+        nonlocal counts
+        called.count = 0
+        states, count, tries = solve(t, y, subdivided(t, grid).ravel())
+        counts = count, tries
+        return states.reshape(len(grid), PARTS, -1)
+
     while len(times):
         across = ahead(problem, before, t, y, times[0], end, options) if problem.loops else None
         if across is not None:
@@ -49,33 +58,41 @@ def sundials_steps(
             before, (t, y) = (t, y), (across.t1, across.y1)
             times = times[times > t + 1e-12 * (1 + abs(t))]
             continue
-        grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
+        grid, said, called.error = times[:chunk], io.StringIO(), None
+        states_at = partial(within_pieces, t, y)
         try:
             with contextlib.redirect_stderr(said), interrupts_kept_for(called):  # stderr: what SUNDIALS reports
-                fine = subdivided(t, grid)
-                states, count, tries = solve(t, y, fine.ravel())
-                states = states.reshape(len(grid), PARTS, -1)
+                states, off = states_at(grid), np.zeros(len(grid))
+                if options.inside and finite(states):
+                    grid, states, off = resolved(states_at, t, y, grid, states, options)
             called.raise_interrupt(said.getvalue())
         except RuntimeError as error:
             called.raise_interrupt(f"{said.getvalue()}{error}")
             if len(grid) > 1:  # keep what comes before
-                chunk = max(1, len(grid) // 16)
+                chunk = longest = max(1, len(grid) // 16)
                 continue
             if isinstance(called.error, _TooMany):
                 raise BlowUp(f"{name} needs more than {BUDGET} evaluations between two output times") from None
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        for done, (time, within) in enumerate(zip(grid, states, strict=True), 1):
+        chunk, (count, tries) = min(2 * chunk, longest), counts
+        # By their lengths: those beyond an event, which are void, are no steps of the run.
+        taken = np.diff(np.ceil(count * (grid - t) / (grid[-1] - t)).astype(int), prepend=0).tolist()
+        for time, within, left, inner in zip(grid, states, off, taken, strict=True):
             raw = within[-1]
             if not finite(raw):
                 raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(through, t, time, np.vstack([y, within[:-1], new]))
-            yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
-            before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
+            yield Step(
+                t, time, y, new, dense, tries, problem.off_manifold(raw), inner, looks=LOOKS, left_out=float(left)
+            )
+            before, (t, y, tries) = (t, y), (time, new, 0)
+            if time < times[0]:
+                continue
             times = times[1:]
-            if problem.loops and done < len(grid) and crossing_time(problem, y) < horizon(problem, t, y, times[0]):
+            if problem.loops and t < grid[-1] and crossing_time(problem, y) < horizon(problem, t, y, times[0]):
                 break
 
 
@@ -108,38 +125,6 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
     return np.array(fine)
-
-
-def subdivided(t: float, grid: Array) -> Array:
-    """(intervals, PARTS): Chebyshev's points of each interval that ends at a time of the grid, its end last."""
-    starts = np.concatenate([[t], grid[:-1]])
-    fine = starts[:, None] + (grid - starts)[:, None] * chebyshev()[0][1:]
-    fine[:, -1] = grid
-    return fine
-
-
-@cache
-def chebyshev() -> tuple[Array, Array]:
-    """(points on [0, 1], ends included; barycentric weights)."""
-    k = np.arange(PARTS + 1)
-    weights = (-1.0) ** k
-    weights[[0, -1]] /= 2
-    return (1 - np.cos(np.pi * k / PARTS)) / 2, weights
-
-
-def through(t0: float, t1: float, states: Array) -> Interpolant:
-    """The polynomial through states at Chebyshev's points, by the second barycentric formula."""
-    points, weights = chebyshev()
-
-    def value(t: float) -> Array:
-        away = (t - t0) / (t1 - t0) - points
-        nearest = int(np.argmin(np.abs(away)))
-        if abs(away[nearest]) < 1e-15:
-            return states[nearest].copy()
-        shares = weights / away
-        return shares @ states / shares.sum()
-
-    return value
 
 
 def solver_options(options: Options) -> dict[str, Any]:
@@ -291,6 +276,6 @@ def _reason(said: str, error: Exception) -> str:
 
 
 __all__ = [
-    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
-    "solver_options", "subdivided", "sundials_steps", "through", "wanted_times",
+    "CHUNK", "LOOP_CHUNK", "CalledBack", "ahead", "horizon", "integrate", "solver_options", "sundials_steps",
+    "wanted_times",
 ]  # fmt: skip

@@ -54,9 +54,9 @@ def radau_5() -> Collocation:
 def of_sundials() -> Nodes:
     """Steps that SUNDIALS has taken, given at Chebyshev's points."""
     from polybody.kernels.stepping_given import Nodes
-    from polybody.simulation.integrators.sundials import chebyshev
+    from polybody.simulation.integrators.pieces import LOOKS, chebyshev
 
-    return Nodes(*chebyshev())
+    return Nodes(*chebyshev(), LOOKS)
 
 
 def nested(terms: Array, s: float) -> Array:
