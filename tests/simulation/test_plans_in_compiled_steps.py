@@ -10,7 +10,7 @@ import pytest
 from simulation_cases import shipped
 
 import polybody as pb
-from machines import four_bar_chain
+from machines import four_bar_chain, parallelogram
 from polybody.simulation.bridge import collocate
 from polybody.simulation.compiled.engine import Compiled
 from polybody.simulation.loop_batches import rates_at, returned
@@ -92,3 +92,17 @@ def test_collocation_over_a_regular_stretch_is_the_motion() -> None:
     assert found is not None
     exact = pb.simulate(model, 0.05, q, sample=0.05, rtol=1e-12, atol=1e-13, limits="ignore")
     assert np.abs(found[1][: model.nq] - exact.q[-1]).max() < 1e-9
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_a_leap_to_the_edge_of_a_singular_configuration_is_taken_back(compiled) -> None:
+    """The first step would end 0.0015 rad before the bars lie flat: too near for a step across, from where sixty more
+    crept up to it."""
+    model = parallelogram()
+    q, v = model.assemble(np.array([0.5, -0.5, 0.5]), hold=["a"]), np.array([1.0, -1.0, 1.0])
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        run = pb.simulate(model, 4.0, q, v, first_step=np.pi - 0.5015, compiled=compiled)
+    assert run.audit.singular_passages == 1
+    assert run.audit.steps < 12
+    np.testing.assert_allclose(run.q, q + np.outer(run.t, v), atol=1e-8)
+    assert np.abs(model.constraints.residual(run.q)).max() < 1e-12

@@ -55,6 +55,12 @@ def crossing_time(problem: Problem, y: Array) -> float:
     return problem.motion.crossing(*problem.split(y), FAR) if problem.loops and not problem.resting else np.inf
 
 
+def is_late(problem: Problem, y: Array) -> bool:
+    """Whether a singular configuration ahead is so near that no bridge begins here."""
+    ahead = crossing_time(problem, y)
+    return ahead < np.inf and ahead * float(np.abs(problem.split(y)[1]).max(initial=0.0)) < LATE
+
+
 def first_ahead(problem: Problem, Y: Array, horizon: Callable[[int], float]) -> int:
     """How many of the states come before a singular configuration is nearer than their horizon, that one included."""
     if problem.resting or not len(Y):

@@ -17,11 +17,16 @@ MOST = 4  # Newton's steps along the plan: a state that needs more is put back b
 SPEED = 1e-10  # of J v, relative to 1 + |v|
 
 
+def is_planned(problem: Problem) -> bool:
+    """Whether loops are eliminated along a plan, by kernels."""
+    return problem.motion.engine.is_compiled and problem.motion.plans.is_made
+
+
 def returned(problem: Problem, raw: Array) -> tuple[Array, float]:
     """(states as `Problem.project` has them, how far the worst was off the loops)."""
     if not problem.moves() or not len(raw):
         return raw.copy(), 0.0
-    if problem.resting or not problem.loops:
+    if problem.resting or not problem.loops or not is_planned(problem):
         return np.array([problem.project(y) for y in raw]), 0.0
     Y, motion, nq, nv = raw.copy(), problem.motion, problem.nq, problem.nv
     for k in problem._quaternions:
@@ -57,7 +62,7 @@ def returned(problem: Problem, raw: Array) -> tuple[Array, float]:
 
 def rates_at(problem: Problem, times: Array, Y: Array) -> Array:
     """ẏ at states that are on the loops, (n, size); those of which the plan is not to be believed by themselves."""
-    if problem.wrenches or problem.resting or not (problem.motion.engine.is_compiled and problem.motion.plans.is_made):
+    if problem.wrenches or problem.resting or not is_planned(problem):
         return np.array([problem.rate(float(t), y) for t, y in zip(times, Y, strict=True)])
     motion, nq, nv = problem.motion, problem.nq, problem.nv
     states = [(*problem.split(y), problem.currents(y)) for y in Y]

@@ -22,6 +22,7 @@ from polybody.simulation.events import crosses, first_crossing
 from polybody.simulation.failures import BlowUp, NotCompiled, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.kept import Kept
+from polybody.simulation.loop_batches import returned
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY, Problem
 from polybody.simulation.switches import Switches, is_of_load
@@ -385,16 +386,19 @@ class Run:
         return f"the run was aborted at t = {self.reached:.9g} s: {reason}. Last state: {shown}{more}"
 
     def _keep_inside(self, step: Step, until: float, kept: Array) -> None:
-        dense = None
-        slack = 1e-13 * (1 + abs(until))
-        while self.next < len(kept) and kept[self.next] <= until + slack:
-            t = float(kept[self.next])
-            if t >= step.t1 - slack:
-                self._keep(t, step.y1)
-            else:
-                dense = dense or step.dense()
-                self._keep(t, self.problem.project(dense(t)))
-            self.next += 1
+        """The states at the wanted times of a step, put back on its manifold all at once."""
+        slack, problem = 1e-13 * (1 + abs(until)), self.problem
+        times = kept[self.next : int(np.searchsorted(kept, until + slack, "right"))].tolist()
+        inside = [t for t in times if t < step.t1 - slack]
+        if inside:
+            dense = step.dense()
+            states, off = returned(problem, np.array([dense(t) for t in inside]))
+            problem.off_loops = max(problem.off_loops, off)
+            for t, y in zip(inside, states, strict=True):
+                self._keep(t, y)
+        for t in times[len(inside) :]:
+            self._keep(t, step.y1)
+        self.next += len(times)
 
     def _keep_first(self, t: float, y: Array, settled: Array) -> None:
         if self.kept is not None and self.kept[0] > t:

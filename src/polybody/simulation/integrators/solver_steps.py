@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.simulation.bridge import bridge
+from polybody.simulation.bridge import bridge, is_late
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Interpolant, Options, Step, finite
 from polybody.simulation.problem import Problem
@@ -42,7 +42,7 @@ def solver_steps(
             )  # fmt: skip
 
         solver = restarted(t, y, None if options.first_step is None else min(options.first_step, end - t))
-        jerk = np.zeros(problem.nv)
+        jerk, leaps = np.zeros(problem.nv), 0
         while solver.status == "running":
             step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, 2 * solver.h_abs, options)
             if step is not None:
@@ -59,6 +59,10 @@ def solver_steps(
                 raise BlowUp(message or "the step became too small")
             if not finite(solver.y):
                 raise BlowUp("numbers are no longer finite")
+            if until == np.inf and is_late(problem, solver.y):  # it has come there in one leap, and would have to creep
+                leaps += 1
+                solver = restarted(t0, y0, 0.5 * (solver.t - t0))
+                continue
             dense = solver.dense_output
             if evaluations_a_try is None:  # implicit: Newton's iterations end without regard to W
                 dense, solver.y[-1] = with_work(problem, dense(), t0, solver.t, y0[-1])
@@ -69,8 +73,9 @@ def solver_steps(
                 solver.f = problem.rate(solver.t, solver.y)
             jerk = (solver.f - f0)[problem.nq : problem.nq + problem.nv] / (solver.t - t0)
             yield Step(
-                t0, solver.t, y0, solver.y, dense, None if tries is None else max(0, tries - 1), off
+                t0, solver.t, y0, solver.y, dense, None if tries is None else max(0, tries - 1) + leaps, off
             )
+            leaps = 0
 
 
 def with_work(
