@@ -277,7 +277,8 @@ class Run:
             return None
         dense = step.dense()
         step.dense = lambda: dense
-        found = first_crossing(step, dense, functions, fresh)
+        with nullcontext() if self.problem.stops is None else self.problem.stops.looking():
+            found = first_crossing(step, dense, functions, fresh)
         return None if found is None else (*found, dense)
 
     def _accept(self, step: Step, until: float) -> None:

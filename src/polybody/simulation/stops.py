@@ -18,8 +18,9 @@ with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from polybody.simulation.bounds import bounded
 from polybody.simulation.friction import Stick
 
 Array = np.ndarray
+Loaded = tuple[Array, Callable[[], dict[int, float]]]
 REST = 1e-3  # rad/s or m/s
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 ROUNDING = 1e-12  # of the largest acceleration or impulse: a joint whose own is smaller is not pushed
@@ -105,6 +107,7 @@ class Stops:
         self.still: set[int] = set()  # slots of friction that could slide, and are at rest because of the held ones
         #: of joints that linger at a limit without pressing on it: their excess is zero, or rounding, from the start
         self.levels: dict[Stop, float] = {}
+        self._known: dict[tuple[float, bytes], Loaded] | None = None
 
     @property
     def is_free(self) -> bool:
@@ -152,16 +155,37 @@ class Stops:
         """(what holds the joint, as a force on it; the level of friction there, 0 for a stop)."""
 
         def function(problem: Any, t: float, y: Array) -> tuple[float, float]:
-            q, v = problem.split(y)
-            tau, loads = problem.drive(t, q, v, problem.currents(y))
-            force = self.reaction(q, problem.free_acceleration(q, v, tau, loads))[1]
-            level = 0.0
-            if isinstance(stop, Stick):
-                borne = problem.friction.bearing_loads(problem, q, v, tau, loads)
-                level = problem.friction.levels(v, borne)[stop.v]
-            return float(force[stop.v]), level
+            force, levels = self._loads_at(problem, t, y)
+            return float(force[stop.v]), levels()[stop.v] if isinstance(stop, Stick) else 0.0
 
         return function
+
+    def _loads_at(self, problem: Any, t: float, y: Array) -> Loaded:
+        """(what holds the joints, as forces on them; the levels of friction, when they are asked for)."""
+        key = t, y.tobytes()
+        if self._known is not None and key in self._known:
+            return self._known[key]
+        q, v = problem.split(y)
+        tau, loads = problem.drive(t, q, v, problem.currents(y))
+        force = self.reaction(q, problem.free_acceleration(q, v, tau, loads))[1]
+
+        @cache
+        def levels() -> dict[int, float]:
+            return problem.friction.levels(v, problem.friction.bearing_loads(problem, q, v, tau, loads))
+
+        if self._known is not None:
+            self._known[key] = force, levels
+        return force, levels
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While the functions of all held joints are looked at, each state's loads are computed once. Not between: what
+        acts may change."""
+        self._known = {}
+        try:
+            yield
+        finally:
+            self._known = None
 
     def pull(self, stop: Stop) -> Pull:
         """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
