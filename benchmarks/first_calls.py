@@ -14,7 +14,7 @@ CALLS = {
     "mass matrix batch of 1000": "model.mass_matrix(np.tile(q, (1000, 1)))",
     "coriolis matrix batch of 1000": "model.coriolis_matrix(np.tile(q, (1000, 1)), np.tile(v, (1000, 1)))",
     "jacobian batch of 1000": "model.jacobian(np.tile(q, (1000, 1)), frame)",
-    "derivatives batch of 1000": "model.forward_dynamics_derivatives(np.tile(q, (1000, 1)), *(np.tile(v, (1000, 1)),) * 2)",
+    "derivatives batch of 1000": "model.forward_dynamics_derivatives(*(np.tile(x, (1000, 1)) for x in (q, v, v)))",
     "float32 forward batch": "model.forward_dynamics(*(np.tile(x, (64, 1)).astype(np.float32) for x in (q, v, v)))",
     "out": "model.mass_matrix(q, out=np.empty((model.nv, model.nv)))",
     "wrenches": "model.inverse_dynamics(q, v, v, wrenches={frame: np.ones(6)})",
@@ -105,15 +105,16 @@ CALLS = {
     "simulate PD rk4": "pb.simulate(model, 0.02, q, v, pb.PD(model, q, 10.0, 1.0), method='rk4')",
     "simulate PD with gravity": "pb.simulate(model, 0.02, q, v, pb.PD(model, q, 10.0, 1.0, gravity=True))",
     "simulate sampled PD": "pb.simulate(model, 0.02, q, v, pb.controllers.Sampled(pb.PD(model, q, 10.0, 1.0), 1e-3))",
-    "simulate computed torque": "pb.simulate(model, 0.02, q, v, pb.controllers.ComputedTorque(model, pb.paths.quintic(model, "
-                                "q, q, 0.1)))",
+    "simulate computed torque": "pb.simulate(model, 0.02, q, v, pb.controllers.ComputedTorque(model, "
+                                "pb.paths.quintic(model, q, q, 0.1)))",
     "simulate table of forces": "pb.simulate(model, 0.02, q, v, pb.controllers.Given(model, np.zeros((3, model.nv)), "
                                 "[0.0, 0.01, 0.02]))",
-    "simulate impedance": "pb.simulate(model, 0.02, q, v, pb.controllers.Impedance(model, frame, pose[:3, 3], 100.0, 20.0, "
-                          "rows='position'))",
-    "simulate operational space": "pb.simulate(model, 0.02, q, v, pb.controllers.OperationalSpace(model, frame, pose[:3, 3], "
-                                  "rows='position'))",
-    "simulate observer": "pb.simulate(model, 0.02, q, v, pb.controllers.DisturbanceObserver(model, pb.PD(model, q, 10.0, 1.0)))",
+    "simulate impedance": "pb.simulate(model, 0.02, q, v, pb.controllers.Impedance(model, frame, pose[:3, 3], 100.0, "
+                          "20.0, rows='position'))",
+    "simulate operational space": "pb.simulate(model, 0.02, q, v, pb.controllers.OperationalSpace(model, frame, "
+                                  "pose[:3, 3], rows='position'))",
+    "simulate observer": "pb.simulate(model, 0.02, q, v, pb.controllers.DisturbanceObserver(model, "
+                         "pb.PD(model, q, 10.0, 1.0)))",
     "simulate untraceable function": "pb.simulate(model, 0.02, q, v, lambda t, q, v: np.array([float(x) for x in -v]))",
     "simulate wrench": "pb.simulate(model, 0.02, q, v, wrenches={frame: np.ones(6)})",
     "simulate event": "pb.simulate(model, 0.02, q, v, events=[pb.Event('time', lambda t, q, v: t - 0.01)])",
