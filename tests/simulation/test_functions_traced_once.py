@@ -70,6 +70,24 @@ def of_an_array() -> tuple[Any, Any]:
     return lambda t, q, v: -gains * v, change
 
 
+def of_a_tuple() -> tuple[Any, Any]:
+    gains = (np.array([3.0, 3.0]), 0.5)
+
+    def change() -> None:
+        gains[0][0] = 30.0
+
+    return lambda t, q, v: -gains[0] * v - gains[1] * q, change
+
+
+def of_a_polynomial() -> tuple[Any, Any]:
+    damping = np.poly1d([3.0, 0.0])
+
+    def change() -> None:
+        damping[1] = 30.0
+
+    return lambda t, q, v: -damping(v), change
+
+
 def of_a_list() -> tuple[Any, Any]:
     gains = [3.0, 3.0]
 
@@ -93,13 +111,15 @@ def changes(monkeypatch: Any) -> dict[str, tuple[Any, Any]]:
         "a variable of a closure": closure(),
         "an entry of an array": of_an_array(),
         "an entry of a list": of_a_list(),
+        "an entry of an array in a tuple": of_a_tuple(),
+        "a coefficient of a polynomial": of_a_polynomial(),
     }
 
 
 WHAT = (
     "a global number", "a global function", "an attribute of an object", "an attribute of the function",
     "an attribute of another function", "a default", "a variable of a closure", "an entry of an array",
-    "an entry of a list",
+    "an entry of a list", "an entry of an array in a tuple", "a coefficient of a polynomial",
 )  # fmt: skip
 
 

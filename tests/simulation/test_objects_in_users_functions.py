@@ -74,7 +74,11 @@ def within(kind: str) -> tuple[Any, Any]:
     logger.addHandler(counting)
     module.tell = log.note  # type: ignore[attr-defined]
     note, table, draw = rows.append, {"filters": [low]}, rng.standard_normal
+    noting = lambda x: (rows.append(0.0), -x)[1]  # noqa: E731
+    each, every = np.vectorize(noting, otypes=[float]), np.frompyfunc(noting, 1, 1)
     laws: dict[str, tuple[Any, Any]] = {
+        "vectorized": (lambda t, q, v: each(q), lambda: rows),
+        "made a ufunc": (lambda t, q, v: np.asarray(every(q), dtype=float), lambda: rows),
         "called object": (lambda t, q, v: -low(q), lambda: low.y),
         "method": (lambda t, q, v: -low.compute(q), lambda: low.y),
         "method of an entry": (lambda t, q, v: -table["filters"][0].compute(q), lambda: low.y),
@@ -95,7 +99,8 @@ def within(kind: str) -> tuple[Any, Any]:
 
 REMEMBERING = [
     "called object", "method", "method of an entry", "log", "bound method", "partial", "append under another name",
-    "rotated", "module", "logger", "operator", "random numbers", "random numbers under another name", "iterator",
+    "rotated", "module", "logger", "vectorized", "made a ufunc", "operator",
+    "random numbers", "random numbers under another name", "iterator",
 ]  # fmt: skip
 
 

@@ -61,8 +61,8 @@ class Knowledge:
         plain = isinstance(function, types.FunctionType) and not reach.reason
         self._read = [(read, was, was.copy() if isinstance(was, np.ndarray) else was) for read, was in reach.read]
         #: whether that is all: what an object, a list or a dictionary holds is not known, nor are attributes of
-        #: functions
-        self.is_whole = plain and all(is_harmless(x) and not _has_attributes(x) for x in (function, *reach.outside))
+        #: functions and entries of arrays in a tuple
+        self.is_whole = plain and all(is_harmless(x) and not _holds(x) for x in (function, *reach.outside))
 
     def is_as_it_was(self) -> bool:
         """Whether whoever reads it now reads the same."""
@@ -76,9 +76,13 @@ class Knowledge:
         return self.is_whole
 
 
-def _has_attributes(thing: Any) -> bool:
-    """Whether a function of the user's has attributes, which may change without anybody being told."""
-    return isinstance(thing, types.FunctionType) and bool(vars(thing)) and not is_of(thing)
+def _holds(thing: Any) -> bool:
+    """Whether a thing holds what may change without anybody being told."""
+    if isinstance(thing, tuple | frozenset):
+        return any(isinstance(x, np.ndarray) or _holds(x) for x in thing)
+    if isinstance(thing, types.FunctionType):
+        return bool(vars(thing)) and not is_of(thing)
+    return isinstance(thing, np.poly1d)
 
 
 __all__ = ["Knowledge", "impure", "reading"]

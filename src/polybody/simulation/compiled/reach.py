@@ -29,7 +29,7 @@ NAMES = frozenset({
     "open", "input", "send", "put", "next", "random", "time", "perf_counter", "monotonic", "sleep", "exit", "setattr",
     "appendleft", "popleft", "fill", "sort", "exec", "eval", "delattr", "getattr", "vars", "globals", "__dict__",
     "__setattr__", "__setitem__", "__iadd__", "setitem", "delitem", "copyto", "putmask", "place",
-    "save", "savez", "savetxt", "tofile",
+    "save", "savez", "savetxt", "tofile", "rvs",
 })  # fmt: skip
 #: methods of Python's own objects that only read
 READING = frozenset({
@@ -121,6 +121,8 @@ class Reach:
             elif isinstance(other, type):
                 if _package(other) not in TRUSTED:
                     self._objects.append(other)
+            elif isinstance(other, np.ufunc) and other.__name__.endswith("(vectorized)"):  # np.frompyfunc
+                return f"it calls {other.__name__!r}, a function that cannot be looked into"
             elif hasattr(type(other), "__next__") or type(other).__module__.startswith("numpy.random"):
                 return f"it knows a {type(other).__name__}, which is another after each use"
             elif _package(type(other)) not in TRUSTED:
@@ -144,6 +146,8 @@ class Reach:
             return [other.fget]
         if isinstance(other, cached_property):
             return [other.func]
+        if isinstance(other, np.vectorize):
+            return [other.pyfunc]
         if isinstance(getattr(other, "__wrapped__", None), types.FunctionType):  # a cache around it
             return [other.__wrapped__]
         if isinstance(other, dict | list | tuple | set | frozenset):
