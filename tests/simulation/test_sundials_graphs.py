@@ -270,3 +270,15 @@ def test_dry_friction_of_a_loop_sticks_and_slips_as_when_called_back(method: str
     assert [h.detail for h in graph.happenings] == [h.detail for h in called.happenings]
     assert any(h.detail == "slips" for h in graph.happenings)
     assert apart(graph, called) < 1e-5
+
+
+@pytest.mark.parametrize(("method", "compiled"), [("cvodes", None), ("cvodes", False), ("idas", None), ("idas", False)])
+def test_work_is_as_accurate_as_the_motion(method: str, compiled: bool | None) -> None:
+    """A smooth motion in long steps, in which the work grows and shrinks."""
+    arm, start = shipped("stanford-arm"), np.array([0, np.pi / 2, 0, 0, 0, 0])
+    law = pb.controllers.ComputedTorque(arm, pb.paths.quintic(arm, start, start + 0.3, 1.0))
+    run = pb.simulate(arm, 1.2, start, controller=law, method=method, compiled=compiled)
+    wanted = pb.simulate(arm, 1.2, start, controller=law, rtol=1e-12, atol=1e-13)
+    assert np.abs(wanted.work).max() > 1.0
+    np.testing.assert_allclose(run.work, wanted.work, rtol=0, atol=1e-7 * np.abs(wanted.work).max())
+    assert run.audit.trusted, run.audit.doubts

@@ -7,7 +7,8 @@ with exact Jacobians (`graph_blocks`). p = [t₀; constants; limits]: t counts f
 stretches with the same spacing. A table of signals (a path) is looked up by time within the graph.
 
 Beside x go two quadratures: the work W, and the time during which the right side is not to be believed, because its
-elimination of loops (or a solution inside it) was near singular; who gets a number above zero there asks Python.
+elimination of loops (or a solution inside it) was near singular; who gets a number above zero there asks Python. That
+time is counted in units so long that it has no part in error control, as W has.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from polybody.simulation.integrators.idas import ALPHA, loads_at_start
 from polybody.simulation.integrators.sundials import solver_options
 
 Array = np.ndarray
+UNIT = 1e-30  # of the time of doubts, 1/s
 #: graphs that are kept for the next run, and solvers of each
 MOST_KEPT = 16
 _KEPT: dict[Any, Any] = {}
@@ -48,7 +50,7 @@ class Rates:
         self.rates = casadi.Function("rates", given, [rate[: self.size]], exact)
         limits, count = casadi.SX.sym("limits", 2), acting.recorded
         doubt = 1 - (told[count] < limits[0]) * (told[count + 1] < limits[1])  # of no number too
-        self.beside = casadi.Function("beside", [*given, limits], [casadi.vertcat(rate[self.size], doubt)])
+        self.beside = casadi.Function("beside", [*given, limits], [casadi.vertcat(rate[self.size], UNIT * doubt)])
 
     def equations(self, acting: Acting) -> dict[str, Any]:
         """As CasADi's integrators take them."""
@@ -70,9 +72,9 @@ class Residuals:
         given = made.sx_in()
         self.residuals = casadi.Function("residuals", given, made.call(given), exact)
         x, c, row = blocks.outside.sx_in()
-        power, doubt = casadi.vertsplit(blocks.outside(x, c, row)[2])
-        limits = casadi.SX.sym("limits", 2)
-        self.beside = casadi.Function("beside", [x, c, row, limits], [casadi.vertcat(power, 1 - (doubt < SWITCH))])
+        power, growth = casadi.vertsplit(blocks.outside(x, c, row)[2])
+        limits, doubt = casadi.SX.sym("limits", 2), 1 - (growth < SWITCH)
+        self.beside = casadi.Function("beside", [x, c, row, limits], [casadi.vertcat(power, UNIT * doubt)])
 
     def _text(self, acting: Acting, blocks: Blocks, rows: list[int], resting: list[int]) -> Any:
         """(x, z, c, row) -> [ẋ; 0]."""

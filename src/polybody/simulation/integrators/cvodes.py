@@ -1,8 +1,8 @@
 """SUNDIALS' CVODES through CasADi: backward differences of order 1 to 5, for stiff problems.
 
-The right side and its exact Jacobian are called back in Python. W is a quadrature beside the state, without part in
-error control. With loops the right side is the acceleration that keeps them; what drifts off between two wanted times
-is put back there.
+The right side and its exact Jacobian are called back in Python. W is a quadrature beside the state, with its part
+in error control. With loops the right side is the acceleration that keeps them; what drifts off between two wanted
+times is put back there.
 """
 
 from __future__ import annotations

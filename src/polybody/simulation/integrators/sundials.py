@@ -131,7 +131,7 @@ def solver_options(options: Options) -> dict[str, Any]:
     """What of a user's options CasADi's integrators are told, by their names for it."""
     common: dict[str, Any] = {
         "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
-        "show_eval_warnings": False,
+        "show_eval_warnings": False, "quad_err_con": True,  # the work is a result too
     }  # fmt: skip
     return common | ({"max_step_size": options.max_step} if np.isfinite(options.max_step) else {})
 
