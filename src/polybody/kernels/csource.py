@@ -11,6 +11,7 @@ several threads and on small computers. Every input is read before the first out
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -161,9 +162,16 @@ def _body(function: Any, traced: Tape) -> tuple[list[str], set[str]]:
 
 
 def _expression(traced: Tape, node: int, value: Callable[[int], str], helpers: set[str]) -> str:
-    text = OPERATIONS[traced.nodes[node][0]].c
-    helpers.update(helper for helper in HELPERS if text.startswith(helper + "("))
+    text, helper = _written(traced.nodes[node][0])
+    helpers.update(helper)
     return text.format(**dict(zip("ab", map(value, traced.arguments(node)), strict=False)))
+
+
+@functools.cache
+def _written(op: int) -> tuple[str, tuple[str, ...]]:
+    """(an operation in C, the helpers that it calls)."""
+    text = OPERATIONS[op].c
+    return text, tuple(helper for helper in HELPERS if text.startswith(helper + "("))
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,8 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, repeat
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -33,6 +34,9 @@ CONST = -2  # a = the number
 LONG = frozenset(op for op, operation in OPERATIONS.items() if operation.libm)  # not a few machine instructions
 _SQ, _MUL = ca.OP_SQ, ca.OP_MUL
 PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR})
+_OUTPUT = ca.OP_OUTPUT
+#: CasADi's operations that are nodes as they stand
+_COMPUTED = frozenset({*OPERATIONS, ca.OP_SQ}) - PASS_THROUGH - {ca.OP_INPUT, ca.OP_CONST, ca.OP_ERFINV}
 
 
 # Functions evaluated together: name -> argument nodes -> the nodes that are their results (sine and cosine share a
@@ -156,15 +160,16 @@ def inlined(build: Builder, function: ca.Function, inputs: list[list[int]]) -> l
     registers: dict[int, int] = {}
     # CasADi emits no instruction for a result that is structurally zero
     outputs = [[build.node(CONST, 0.0)] * function.nnz_out(k) for k in range(function.n_out())]
-    for k in range(function.n_instructions()):
-        op = function.instruction_id(k)
-        reads = function.instruction_input(k)
-        if op == ca.OP_OUTPUT:
-            out, element = function.instruction_output(k)
+    ops, inputs_of, outputs_of = _instructions(function)
+    for k, (op, reads, writes) in enumerate(zip(ops, inputs_of, outputs_of, strict=True)):
+        if op == _OUTPUT:
+            out, element = writes
             outputs[out][element] = registers[reads[0]]
             continue
-        (target,) = function.instruction_output(k)
-        if op == ca.OP_INPUT:
+        (target,) = writes
+        if op in _COMPUTED:
+            registers[target] = build.node(op, *[registers[read] for read in reads[: ARITY.get(op, 1)]])
+        elif op == ca.OP_INPUT:
             registers[target] = inputs[reads[0]][reads[1]]
         elif op == ca.OP_CONST:
             registers[target] = build.node(CONST, float(function.instruction_constant(k)))
@@ -172,11 +177,18 @@ def inlined(build: Builder, function: ca.Function, inputs: list[list[int]]) -> l
             registers[target] = registers[reads[0]]
         elif op == ca.OP_ERFINV:
             registers[target] = inlined(build, _inverse_error_function(), [[registers[reads[0]]]])[0][0]
-        elif op == ca.OP_SQ or op in OPERATIONS:
-            registers[target] = build.node(op, *(registers[read] for read in reads[: ARITY.get(op, 1)]))
         else:
             raise InputError(f"{function.name()}: CasADi operation {op} is not one a kernel can compile")
     return outputs
+
+
+def _instructions(function: ca.Function) -> list[list[Any]]:
+    """(operations, what they read, what they write) of all instructions, by what CasADi's methods call: the methods
+    themselves, in Python, take a third of the time of reading a function."""
+    native: Any = getattr(ca.casadi, "_casadi")  # noqa: B009  not in its stubs
+    count = function.n_instructions()
+    names = ("Function_instruction_id", "Function_instruction_input", "Function_instruction_output")
+    return [list(map(getattr(native, name), repeat(function), range(count))) for name in names]
 
 
 @functools.cache
