@@ -86,9 +86,9 @@ def error(model: Any, quantity: str, count: int) -> float:
     return max(float(np.abs(f - w).max() / max(np.abs(w).max(), 1e-30)) for f, w in pairs)
 
 
-def loops(states: int) -> list[dict[str, Any]]:
+def loops(names: list[str], states: int) -> list[dict[str, Any]]:
     rows = []
-    for name in LOOPS:
+    for name in [x for x in LOOPS if x in names] or LOOPS:
         model, given = closed_states(name, states)
         narrow = {key: x.astype(np.float32) for key, x in given.items()}
         for quantity in ALONG_LOOPS:
@@ -112,7 +112,7 @@ def loops(states: int) -> list[dict[str, Any]]:
 
 def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
     """(the model, random states on the constraints that elimination answers in float64, motions under forces)."""
-    from polybody.model.diagnosed import doubtful
+    from polybody.model.diagnosed import doubtful, growth_limit
 
     model, rng = pb.load(name), np.random.default_rng(0)
     q = model.random_configuration(rng, size=states)
@@ -126,16 +126,15 @@ def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
     for quantity, plan in along(engine, q):
         engine._can_drive(quantity, plan, q)
         for near in (given, {key: x.astype(np.float32).astype(float) for key, x in given.items()}):
-            good &= ~doubtful(engine.eliminated(quantity, *(near[k] for k in quantity.arguments), plan=plan)[-1])
+            told = engine.eliminated(quantity, *(near[k] for k in quantity.arguments), plan=plan)[-1]
+            good &= ~doubtful(told, growth_limit(quantity, plan))
     kept = np.resize(np.flatnonzero(good), states)
     return model, {key: np.ascontiguousarray(x[kept]) for key, x in given.items()}
 
 
 def along(engine: Any, q: np.ndarray) -> list[tuple[Any, Any]]:
-    own = engine.plans.of_columns(engine.coordinates(q), q)
-    free = engine.plans.free(q)
-    wanted = (("inverse_dynamics", free), ("forward_dynamics", free), ("mass_matrix", own), ("bias_forces", own))
-    return [(QUANTITY_TABLE[name], plan) for name, plan in wanted]
+    asked = [QUANTITY_TABLE[name] for name in ALONG_LOOPS]
+    return [(x, engine._plan(x, engine.coordinates(q), q)) for x in asked]
 
 
 def share_again(model: Any, quantity: str, given: dict[str, np.ndarray]) -> float:
@@ -186,7 +185,7 @@ def main() -> None:
     if options.accuracy:
         known["accuracy"] = accuracy()
     elif options.loops:
-        known["loops"] = loops(options.states)
+        known["loops"] = loops(options.models, options.states)
     else:
         found = {"machine": machine(), "throughput": throughput(options.models, options.states)}
         known |= {"avx2": found} if options.avx2 else found

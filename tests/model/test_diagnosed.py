@@ -7,6 +7,9 @@ import pytest
 
 import polybody as pb
 from polybody.kernels import arrays
+from polybody.quantities.table import QUANTITIES
+
+ASKED = QUANTITIES["forward_dynamics"]
 
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def test_singular_states_of_pieces_are_found_anew(small_pieces, monkeypatch):
     engine = model.engine
     marked = []
     monkeypatch.setattr(engine, "_flag", lambda request, states: marked.append(int(states.sum())))
-    monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 4.0)
+    told = engine.eliminated(ASKED, q, v, np.zeros(model.nv), plan=engine._plan(ASKED, (), q))[-1]
+    monkeypatch.setattr("polybody.model.diagnosed.GROWTH_BLOCKS", float(np.median(told[:, 2])))
     found = model.forward_dynamics(q, v, np.zeros(model.nv))
     assert marked
     assert 0 < marked[0] < 200
@@ -62,7 +66,7 @@ def test_singular_states_are_solved_in_pieces_and_results_go_where_they_are_aske
         return answer(request, columns)
 
     monkeypatch.setattr(model.engine.ranked, "answer", counted)
-    monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 4.0)
+    monkeypatch.setattr("polybody.model.diagnosed.GROWTH_BLOCKS", 4.0)
     out = np.empty((200, model.nv))
     assert model.forward_dynamics(q, v, tau, out=out) is out
     assert len(most) > 10
@@ -85,6 +89,21 @@ def test_an_error_of_a_doubtful_state_names_it(small_pieces, monkeypatch):
         return answer(request, columns)
 
     monkeypatch.setattr(model.engine.ranked, "answer", refuses)
-    monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 0.0)
+    monkeypatch.setattr("polybody.model.diagnosed.GROWTH_BLOCKS", 0.0)
     with pytest.raises(pb.PolybodyError, match=r"refused .state 171 of the batch"):
         model.forward_dynamics(q, v, np.zeros(model.nv))
+
+
+@pytest.mark.filterwarnings("ignore:.*states are singular")
+@pytest.mark.parametrize("name", ["3-rrr", "stewart"])
+def test_answers_at_the_worst_states_have_the_digits_of_singular_values(name):
+    """States at which single pivots, or blocks, of the plan nearly vanish, and are believed all the same."""
+    model, rng = pb.load(name), np.random.default_rng(0)
+    q = model.random_configuration(rng, size=4000)
+    v = model.assemble_velocity(q, 0.3 * rng.normal(size=(4000, model.nv)))
+    tau = rng.normal(size=(4000, model.nv))
+    told = model.engine.eliminated(ASKED, q, v, tau, plan=model.engine._plan(ASKED, (), q))[-1]
+    worst = np.argsort(told[:, 2])[-150:]
+    wanted = model.forward_dynamics(q[worst], v[worst], tau[worst], formulation="denoc")
+    answered = model.forward_dynamics(q, v, tau)[worst]
+    assert np.max(np.abs(answered - wanted).max(axis=1) / np.abs(wanted).max(axis=1)) < 1e-9

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
+from polybody.constraints.blocks import eliminated
 from polybody.constraints.elimination import Elimination
 from polybody.constraints.motions import Motions
 from polybody.constraints.plan import Plan, growth, plan_elimination, resized
@@ -46,6 +47,14 @@ class BranchedElimination:
         self.growth, self.narrow, self.leftover = self._inner.growth, self._inner.narrow, self._inner.leftover
         self.G = np.array([self._back(column, self._columns) for column in self._inner.G.T], dtype=domain.dtype)
         self.G = self.G.reshape(len(self.independent), J.shape[1]).T
+
+    @property
+    def rounding(self) -> Any:
+        return self._inner.rounding
+
+    @property
+    def spread(self) -> Any:
+        return self._inner.spread
 
     def follow(self, right: Array) -> Array:
         return self._back(self._inner.follow(self._ordered(right, self._rows)), self._columns)
@@ -101,7 +110,7 @@ def along_plans(plans: Sequence[Plan]) -> Callable[[Array, Domain], Motions]:
     def passing(J: Array, domain: Domain) -> Motions:
         labels = ("elimination", *(plan.label for plan in plans))
         if len(plans) == 1:
-            return domain.once(labels, (J,), lambda: Elimination(J, plans[0], domain))
+            return domain.once(labels, (J,), lambda: eliminated(J, plans[0], domain))
         return domain.once(labels, (J,), lambda: BranchedElimination(J, plans, domain))
 
     return passing

@@ -47,6 +47,16 @@ class Elimination:
         self.leftover = squares((x for r in plan.redundant for x in self._rows[r].values()), domain)
         self.G = self._motions()
 
+    @property
+    def rounding(self) -> Any:
+        """The growth that counts in few digits: single pivots amplify up to ten times what it says."""
+        return (self.growth + self.narrow) * self.domain.const(10)
+
+    @property
+    def spread(self) -> Any:
+        """Σ G², counted likewise."""
+        return squares(self.G.ravel(), self.domain) * self.domain.const(10)
+
     def _eliminate(self) -> None:
         domain, rows = self.domain, self._rows
         open_rows = dict.fromkeys(range(len(rows)))

@@ -26,6 +26,10 @@ class Motions(Protocol):
     leftover: Any
     narrow: Any
 
+    @property
+    def rounding(self) -> Any: ...
+    @property
+    def spread(self) -> Any: ...
     def follow(self, right: Array) -> Array: ...
     def bear(self, load: Array) -> Array: ...
     def least(self, multipliers: Array) -> Array: ...
@@ -34,7 +38,7 @@ class Motions(Protocol):
 class GivenMotions:
     """The motions of one state by E and G as they are given, numbers or symbols."""
 
-    growth = leftover = narrow = 0.0
+    growth = leftover = narrow = rounding = spread = 0.0
 
     def __init__(self, E: Array, G: Array, independent: Sequence[int] = ()) -> None:
         self.independent, self.E, self.G = tuple(independent), E, G

@@ -15,8 +15,8 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT
 from polybody.constraints.assembly import AssemblyError
+from polybody.constraints.blocks import eliminated
 from polybody.constraints.branches import along_plans, covering
-from polybody.constraints.elimination import Elimination
 from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranks
@@ -30,7 +30,7 @@ from polybody.model.assembly import Assembly
 from polybody.model.batches import batch_shape, raise_by_state
 from polybody.model.code_length import is_short, is_short_for, motions_somewhere
 from polybody.model.constraint_kernels import ConstraintKernels
-from polybody.model.diagnosed import diagnosed
+from polybody.model.diagnosed import diagnosed, growth_limit
 from polybody.model.engine import Request, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
@@ -38,7 +38,7 @@ from polybody.model.source import Source, Supplied
 from polybody.model.tracing import Recorded, trace
 from polybody.model.tree_engine import TreeEngine
 from polybody.properties import cached_property
-from polybody.quantities.constrained import DIAGNOSTICS, DOUBT, Closed
+from polybody.quantities.constrained import DIAGNOSTICS, DOUBT, DRIVEN, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
 
@@ -49,8 +49,6 @@ Array = np.ndarray
 
 #: up to so many velocities a matrix of one state is read from the text on numbers where there is no kernel yet
 READ_UP_TO = 60
-#: quantities whose text asks the drives for forces
-DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
 #: matrices of all velocities and constraint rows that singular values need per state on their way
 RANKED = 8
 #: numbers that a network's equations need per state and velocity or row: entries of its tableau, and on their way
@@ -142,7 +140,7 @@ class ConstrainedEngine:
         is nowhere higher than the plan's. `q` (..., nq) are states to look near."""
         if plan.label not in self._exact:
             J = self.constraints.jacobian(self.assembly.general_place(_first(q))) if plan.redundant else None
-            self._exact[plan.label] = J is None or bool(Elimination(J, plan, FLOAT).leftover == 0)
+            self._exact[plan.label] = J is None or bool(eliminated(J, plan, FLOAT).leftover == 0)
         return self._exact[plan.label]
 
     def choose_at(self, q: Array) -> None:
@@ -213,7 +211,7 @@ class ConstrainedEngine:
             return self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
         self._require_mass(request.quantity, q)
         kernel = self._kernel(quantity, plan)
-        values, again, bad = diagnosed(kernel, request, self.source.given())
+        values, again, bad = diagnosed(kernel, request, self.source.given(), growth_limit(quantity, plan))
         if bad is not None:
             self._require_on_constraints(request, bad)
         if np.any(again):
@@ -241,7 +239,7 @@ class ConstrainedEngine:
         kernel = self._kernel(request.whole, plan)
         if request.whole.name in PLAIN:
             return kernel(*arrays)
-        found, again, bad = diagnosed(kernel, request, (parameters,))
+        found, again, bad = diagnosed(kernel, request, (parameters,), growth_limit(request.quantity, plan))
         if bad is not None:
             self._require_on_constraints(request, bad)
         if np.any(again):
@@ -396,10 +394,11 @@ class ConstrainedEngine:
         if not refers_to_coordinates(quantity):
             if not self.plans.is_made:
                 self.assembly.require_closed(q)
-            return self.plans.free(q)
+            return self.plans.blocked(self.plans.free(q), q)
         if not self.plans.has_columns(columns):
             self.assembly.require_closed(q)
-        return self.plans.of_columns(columns, q)
+        plan = self.plans.of_columns(columns, q)
+        return None if plan is None else self.plans.blocked(plan, q, columns)
 
     def _can_drive(self, quantity: Quantity, plan: Plan, q: Array) -> bool:
         """Whether the drives can hold every motion, where the text asks them to."""
@@ -421,8 +420,7 @@ class ConstrainedEngine:
     def _share_plan(self, plan: Plan, q: Array) -> Plan | None:
         key = plan.label
         if key not in self._shares:
-            place = self.assembly.general_place(_first(q))
-            self._shares[key] = share_plan(self.constraints.jacobian(place)[None], plan, self.driven)
+            self._shares[key] = share_plan(self.plans.samples(q), plan, self.driven)
         return self._shares[key]
 
     def _kernel(self, quantity: Quantity, plan: Plan, dtype: type[np.floating] = np.float64) -> Kernel:

@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.constraints.blocks import BlockPlan
+from polybody.constraints.plan import Plan
 from polybody.model.assembly import STATE_TOLERANCE
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
+from polybody.model.ranked import refers_to_coordinates
+from polybody.quantities.constrained import DRIVEN
+from polybody.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
-#: (row over pivot)² above this: ten digits of the answer would be lost
+#: (row over pivot)² above this: in coordinates that are given, all digits but six may be lost, and singular values have
+#: no more of them
 GROWTH = 1e10
+#: the same where the plan has chosen the coordinates, as singular values do better then: by single pivots, whose errors
+#: amplify each other, and by blocks. Errors of Stewart, delta and 3-RRR were 4e-7 and 4e-11 there.
+GROWTH_FREE, GROWTH_BLOCKS = 1e6, 1e8
 #: a redundant row that is not, squared
 LEFTOVER = 1e-14
 #: square of J a + γ above which an acceleration is looked at
@@ -31,12 +40,12 @@ BYTES = 128
 
 
 def diagnosed(
-    kernel: Kernel, request: Request, given: Sequence[Any]
+    kernel: Kernel, request: Request, given: Sequence[Any], limit: float
 ) -> tuple[list[Array], Array, tuple[bool, bool] | None]:
     """(values, which states' elimination is not to be believed, whether states or accelerations may be off).
 
     The last is None where all are on the constraints; nothing more is then to be looked at. `given` are the values of
-    the parameters, of all states or of each.
+    the parameters, of all states or of each, `limit` is the growth up to which a state is believed.
     """
     from polybody.kernels import arrays, memory
 
@@ -44,22 +53,22 @@ def diagnosed(
     cost = BYTES * int(np.prod(lead, dtype=int))
     if cost <= arrays.PIECE:
         *values, told = kernel(*request.all_arrays, *given)
-        return values, doubtful(told), _off(request, told)
+        return values, doubtful(told, limit), off(request.quantity, request.arrays, told)
     shapes = [(*lead, *shape) for _, shape in kernel.outputs[:-1]]
     values, again = _own_memory(request, shapes), np.empty(lead, dtype=bool)
     if values is None:
         values = [memory.empty(shape) for shape in shapes]
     axis, parts = arrays.pieces(lead, cost)
-    off = [False, False]
+    may = [False, False]
     for part in parts:
         some = tuple(arrays.cut(x, len(lead), 1, axis, part) for x in (*request.all_arrays, *given))
         place = tuple(arrays.cut(x, len(lead), x.ndim - len(lead), axis, part) for x in values)
         marks = arrays.cut(again, len(lead), 0, axis, part)
         told = np.empty((*marks.shape, *kernel.outputs[-1][1]))
         kernel(*some, out=(*place, told))
-        marks[...] = doubtful(told)
-        off = [x or y for x, y in zip(off, _off(request, told) or (False, False), strict=True)]
-    return values, again, (off[0], off[1]) if any(off) else None
+        marks[...] = doubtful(told, limit)
+        may = [x or y for x, y in zip(may, off(request.quantity, some, told) or (False, False), strict=True)]
+    return values, again, (may[0], may[1]) if any(may) else None
 
 
 def _own_memory(request: Request, shapes: list[tuple[int, ...]]) -> list[Array] | None:
@@ -73,17 +82,29 @@ def _own_memory(request: Request, shapes: list[tuple[int, ...]]) -> list[Array] 
     return None if not fit or any(arrays.overlap(given, request.all_arrays)) else list(given)
 
 
-def doubtful(told: Array) -> Array:
+def growth_limit(quantity: Quantity, plan: Plan) -> float:
+    """The growth up to which an answer along a plan is believed."""
+    if refers_to_coordinates(quantity) or quantity.name.startswith((*DRIVEN, "projection_step")):
+        return GROWTH
+    return GROWTH_BLOCKS if isinstance(plan, BlockPlan) else GROWTH_FREE
+
+
+def doubtful(told: Array, limit: float | None = None) -> Array:
     """States whose elimination is not to be believed."""
-    return ~((told[..., 2] < GROWTH) & (told[..., 4] < GROWTH) & (told[..., 3] < LEFTOVER))
+    most = GROWTH if limit is None else limit
+    return ~((told[..., 2] < most) & (told[..., 4] < GROWTH) & (told[..., 3] < LEFTOVER))
 
 
-def _off(request: Request, told: Array) -> tuple[bool, bool] | None:
-    if request.quantity.name == "projection_step":
+def off(quantity: Quantity, arrays: Sequence[Array], told: Array) -> tuple[bool, bool] | None:
+    """(whether states, whether accelerations may be off the constraints); None where all are on them."""
+    if quantity.name == "projection_step":
         return None
     states = not np.all((told[..., 0] < STATE_TOLERANCE**2) & (told[..., 1] < STATE_TOLERANCE**2))
-    accelerations = "a" in request.quantity.arguments and bool(np.any(told[..., 5] > OFF))
+    accelerations = "a" in quantity.arguments and bool(np.any(told[..., 5] > OFF))
+    if accelerations and not states:  # less than what `require_acceleration` allows, which computes them once more
+        v, a = (np.abs(x).max(axis=-1) for x in arrays[1:3])
+        accelerations = bool(np.any(told[..., 5] > OFF * np.square(1 + a + v * v)))
     return (bool(states), accelerations) if states or accelerations else None
 
 
-__all__ = ["GROWTH", "LEFTOVER", "diagnosed", "doubtful"]
+__all__ = ["GROWTH", "GROWTH_BLOCKS", "GROWTH_FREE", "LEFTOVER", "diagnosed", "doubtful", "growth_limit", "off"]

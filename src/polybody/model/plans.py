@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polybody.constraints.blocks import plan_blocks
 from polybody.constraints.minimal import transfer_to
 from polybody.constraints.plan import Plan, growth, plan_elimination, resized
 from polybody.model.batches import spread
@@ -27,6 +28,8 @@ MOST_COMPILED = 32  # of a mechanism: each costs a compilation
 RESTS = 50
 #: configurations whose Jacobians a plan is made from
 SAMPLES = 4
+#: further ones, as they are, for plans by blocks: what is singular at some does not decide those
+BLOCK_SAMPLES = 32
 
 
 class Plans:
@@ -41,6 +44,7 @@ class Plans:
         self._free: Plan | None = None if kin is None else kin._free
         self._met: dict[str, Plan] = {} if kin is None else kin._met
         self._of_columns: dict[tuple[int, ...], Plan] = {} if kin is None else kin._of_columns
+        self._blocked: dict[tuple[str, tuple[int, ...]], Plan] = {} if kin is None else kin._blocked
 
     @property
     def is_made(self) -> bool:
@@ -75,9 +79,26 @@ class Plans:
             self._of_columns[columns] = replace(found, independent=columns)
         return self._of_columns[columns]
 
+    def blocked(self, plan: Plan, q: Array, kept: tuple[int, ...] = ()) -> Plan:
+        """The plan of the same rank by blocks, with the same independent columns where they are `kept`; the plan itself
+        where there is none."""
+        key = plan.label, kept
+        if key not in self._blocked:
+            found = plan_blocks(self.samples(q), plan, kept)
+            if found is not None and kept:
+                found = replace(found, independent=kept)
+            self._blocked[key] = found or plan
+        return self._blocked[key]
+
+    def samples(self, q: Array) -> Array:
+        """J at four of the states moved into general position, and at more as they are."""
+        states = q.reshape(-1, q.shape[-1])
+        some = self.jacobian(states[spread(len(states), BLOCK_SAMPLES)])
+        return np.concatenate([self._samples(q), some])
+
     def forget(self) -> None:
         """Make all plans anew: the rank in general position is not what it seemed."""
-        self._free, self._met, self._of_columns = None, {}, {}
+        self._free, self._met, self._of_columns, self._blocked = None, {}, {}, {}
 
     def admitted(self, plan: Plan, cost: Callable[[Plan], float]) -> Plan:
         """A plan that a motion has made; the best of those met before where that would be one too many to compile."""
@@ -162,7 +183,8 @@ def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | No
     if len(driven) != len(plan.independent):
         return None
     GA = transfer_to(samples, np.zeros(samples.shape[:-1]), plan.independent).G[:, list(driven)]
-    return plan_elimination(np.swapaxes(GA, -1, -2))
+    found = plan_elimination(np.swapaxes(GA[:1], -1, -2))  # the first is in general position
+    return plan_blocks(np.swapaxes(GA, -1, -2), found) or found
 
 
 __all__ = ["SWITCH", "Followed", "Plans", "share_plan"]

@@ -13,6 +13,7 @@ state, weights and named formulations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from polybody.constraints.plan import Plan
 from polybody.errors import PolybodyError
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape
+from polybody.model.diagnosed import doubtful, growth_limit, off
 from polybody.model.engine import Request, by_double
 from polybody.model.ranked import refers_to_coordinates
 
@@ -38,7 +40,7 @@ COMPUTED = frozenset({
 })  # fmt: skip
 #: states that the first plan of a mechanism is made from
 LOOKED_AT = 1000
-#: states that float64 computes again in one go: they take some megabytes
+#: states that one call of a kernel computes again in float64: they take some megabytes
 AT_ONCE = 4000
 
 
@@ -46,24 +48,23 @@ def answer(engine: ConstrainedEngine, request: Request) -> Any:
     """The answer to a request of float32 arrays."""
     lead = batch_shape(request.all_arrays)
     try:
-        found = _planned(engine, request) if np.prod(lead, dtype=int) else None
+        plan = _planned(engine, request) if np.prod(lead, dtype=int) else None
     except PolybodyError:  # of states that no plan can be made from: float64's error counts the batch's states
-        found = None
-    if found is None:
+        plan = None
+    if plan is None:
         return by_double(engine, request, engine.answer)
     if request.check:
         for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
             finite(name, array)
-    plan, columns = found
     values, again = _computed(engine._kernel(request.whole, plan, np.float32), engine, request, lead)
-    if again.any() and not _mend(engine, request, plan, columns, values, again):
+    if again.any() and not _mend(engine, request, plan, values, again):
         return by_double(engine, request, engine.answer)
     several = tuple(values)
     return into(request.out, several[0] if len(several) == 1 else several)
 
 
-def _planned(engine: ConstrainedEngine, request: Request) -> tuple[Plan, tuple[int, ...]] | None:
-    """(the plan, the columns that the answer refers to); None where float64 has to answer."""
+def _planned(engine: ConstrainedEngine, request: Request) -> Plan | None:
+    """The plan; None where float64 has to answer."""
     quantity, special = request.quantity, (request.formulation, request.weights, request.parameters)
     if quantity.name not in COMPUTED or any(x is not None for x in special) or not engine.is_compiled:
         return None
@@ -78,7 +79,7 @@ def _planned(engine: ConstrainedEngine, request: Request) -> tuple[Plan, tuple[i
     if plan is None or not engine._can_drive(quantity, plan, some) or not engine.is_exact(plan, some):
         return None
     engine._require_mass(quantity, some)
-    return plan, columns
+    return plan
 
 
 def _computed(
@@ -94,10 +95,7 @@ def _computed(
     return values, ~(told[..., 0] < 1)
 
 
-def _mend(
-    engine: ConstrainedEngine, request: Request, plan: Plan, columns: tuple[int, ...], values: list[Array],
-    again: Array,
-) -> bool:  # fmt: skip
+def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[Array], again: Array) -> bool:
     """Put float64's answers for the marked states into `values`; False if it chose other coordinates on the way."""
     at = np.flatnonzero(again)  # taken by number, which is several times as fast as by marks
 
@@ -106,32 +104,46 @@ def _mend(
             x = np.broadcast_to(x, (*again.shape, x.shape[-1]))
         return None if x is None else x.reshape(-1, x.shape[-1]).take(at, axis=0)
 
+    if len(at) <= AT_ONCE and (found := _by_kernel(engine, request, plan, picked)) is not None:
+        _put(values, again, at, found)
+        return True
     marks, chosen = np.zeros(len(at), dtype=bool), engine._chosen
     some = replace(
         request, arrays=tuple(picked(x) for x in request.arrays), wrenches=picked(request.wrenches), out=None,
         singular=marks,
     )  # fmt: skip
     try:
-        if len(at) <= AT_ONCE:
-            # along the same plan, which `engine.answer` would look up: that takes longer than a hundred states
-            found = engine._by_plan(
-                replace(some, arrays=tuple(x.astype(np.float64) for x in some.arrays)), plan, columns
-            )
-        else:
-            found = by_double(engine, some, engine.answer)
+        found = by_double(engine, some, engine.answer)
     except PolybodyError:
         by_double(engine, replace(request, out=None), engine.answer)  # its error counts the batch's states
         raise
     if chosen is not None and engine._chosen != chosen:
         return False
-    for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
-        # a view: results are contiguous; rounded before, as NumPy puts numbers of another type one by one
-        value.reshape(-1, *value.shape[again.ndim :])[at] = part.astype(np.float32)
+    _put(values, again, at, found if isinstance(found, tuple) else (found,))
     if np.any(marks):
         states = np.zeros(again.shape, dtype=bool)
         states.reshape(-1)[at] = marks
         engine._flag(request, states)
     return True
+
+
+def _by_kernel(
+    engine: ConstrainedEngine, request: Request, plan: Plan, picked: Callable[[Array], Array]
+) -> tuple[Array, ...] | None:
+    """Answers of the same plan in float64, all that most batches need; None where one of them may not be believed.
+
+    Anything more would take longer than the hundred states that they are in a batch.
+    """
+    arrays = [picked(x).astype(np.float64) for x in request.all_arrays]
+    *found, told = engine._kernel(request.whole, plan)(*arrays, *engine.source.given())
+    asked = request.quantity
+    return None if doubtful(told, growth_limit(asked, plan)).any() or off(asked, arrays, told) else tuple(found)
+
+
+def _put(values: list[Array], again: Array, at: Array, found: tuple[Array, ...]) -> None:
+    for value, part in zip(values, found, strict=True):
+        # a view: results are contiguous; rounded before, as NumPy puts numbers of another type one by one
+        value.reshape(-1, *value.shape[again.ndim :])[at] = part.astype(np.float32)
 
 
 __all__ = ["answer"]

@@ -15,11 +15,12 @@ beside its answer each function has `diagnostics`, [‖φ‖², ‖J v‖², gro
 (`constraints.elimination`): the state is on the constraints where the first two vanish (and a where the last does),
 and the answer may be believed where growth and narrow are below 1e10 and leftover below 1e-14.
 
-An answer computed in float32 has one number beside it instead, `doubt`. With γ the growth of J's elimination, σ the
-growths of further ones and Σ (M_kk / d_k)² of every matrix that is solved (d its pivots), both squares of what rounding
-errors are amplified by, one elimination after the other:
+An answer computed in float32 has one number beside it instead, `doubt`. With γ the growth of J's elimination, γ' that
+in few digits (`rounding`), Γ = ‖G‖² in usual sizes (`spread`), σ the growths of further eliminations and
+Σ (M_kk / d_k)² of every matrix that is solved (d its pivots), all squares of what rounding errors are amplified by, one
+elimination after the other:
 
-    doubt = (γ + narrow + σ) / 1e6 + γ (‖G‖² + σ) / 1e10                                                       (1)
+    doubt = (γ' + σ) / 1e7 + γ (Γ + σ) / 1e11                                                                  (1)
           + (‖φ‖² + ‖J v‖² / (1 + ‖v‖²) + ‖J a + γ_a‖² / (1 + ‖a‖² + ‖v‖⁴) + leftover) / 1e-12                 (2)
 
 A state with a doubt of one or more, or none that is a number, is computed again in float64 (`model.single`). Measured
@@ -35,6 +36,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
+from polybody.constraints.blocks import eliminated
 from polybody.constraints.coupling_forces import coupling_forces as tree_coupling_forces
 from polybody.constraints.elimination import Elimination, squares
 from polybody.constraints.motions import Motions
@@ -51,8 +53,10 @@ from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 DIAGNOSTICS = ("diagnostics", (6,))
 DOUBT = ("doubt", (1,))
-#: of (1) and (2): eps of float32 times the root of the first is 1e-4, with the second 1e-2 (of the squares of entries)
-GROWTH_SINGLE, SPREAD_SINGLE = 1e6, 1e10
+#: quantities whose text asks the drives for forces
+DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
+#: of (1): eps of float32 times the root of the first is 2e-4, of the second 2e-2 (of the squares of entries)
+GROWTH_SINGLE, SPREAD_SINGLE = 1e7, 1e11
 #: square of what a state may be off the constraints, as in float64
 OFF_SINGLE = 1e-12
 
@@ -68,6 +72,7 @@ class Closed:
     shares: Plan | None = None  # of G_Aᵀ, where drives are as many as motions
     weights: Array | None = None  # of the drives' loads, where they are more
     growth: list[Any] = field(default_factory=list)
+    rounding: list[Any] = field(default_factory=list)  # further growth that counts in few digits
     gaps: list[Any] = field(default_factory=list)
     solved: list[Array] = field(default_factory=list)  # matrices of the systems that were solved
     _known: list[tuple[Array, Array, Motions]] = field(default_factory=list)
@@ -107,10 +112,10 @@ class Closed:
         found, one = self.motions(q, domain), domain.const(1)
         further, speed, push = (domain.const(0) for _ in range(3))
         different = {id(matrix): matrix for matrix in self.solved}.values()
-        for term in (*self.growth, *(condition(matrix, domain) for matrix in different)):
+        for term in (*self.growth, *self.rounding, *(condition(matrix, domain) for matrix in different)):
             further = further + term
-        total = (found.growth + found.narrow + further) * domain.const(1 / GROWTH_SINGLE)
-        spread = squares(found.G.ravel(), domain) + further
+        total = (found.rounding + further) * domain.const(1 / GROWTH_SINGLE)
+        spread = found.spread + further
         total = total + found.growth * spread * domain.const(1 / SPREAD_SINGLE)
         off = squares(self.system.residual(q, domain=domain), domain)
         if v is not None:
@@ -220,9 +225,10 @@ def drive_forces(c: Closed, q: Array, needed: Array, domain: Domain) -> Array:
     force = carried_back(G, needed, domain)
     tau, GA = domain.zeros(c.tree.nv), G[list(c.driven)]
     if c.shares is not None:
-        shared = Elimination(GA.T, c.shares, domain)
+        shared = eliminated(GA.T, c.shares, domain)
         tau[list(c.driven)] = shared.follow(-force)
         c.growth.append(shared.growth)
+        c.rounding.append(shared.rounding)
     elif len(force):
         weighted, inner = _weighted(c, GA, domain)
         tau[list(c.driven)] = weighted @ c.solve(inner, force, domain)
@@ -467,6 +473,7 @@ def augmented_system(c: Closed, q: Array, v: Array, tau: Array, *, domain: Domai
 __all__ = [
     "DIAGNOSTICS",
     "DOUBT",
+    "DRIVEN",
     "Closed",
     "along_plan",
     "augmented_system",

@@ -1,0 +1,428 @@
+"""Elimination by blocks of up to three rows: one order that holds in nearly all postures, for compiled batches.
+
+A single pivot vanishes in some postures of a leg, whichever is chosen: an entry of a direction. A block of rows R and
+columns C vanishes only where the leg itself is singular. With B = J_RC, rows R of J are multiplied by X,
+
+    |C| = |R|:        X = B⁻¹ by cofactors
+    |C| = |R| − 1:    n with nᵀB = 0 (a vector across, a cross product), X = [B⁺; nᵀ]                            (1)
+
+so that C becomes a unit matrix, and in the second case the row nᵀJ_R is left, without C: of a leg with universal joint
+the velocity along it. No rows are chosen where all three matter equally.
+
+    J_q = F_q (X J_R)_C + J'_q             for the other rows q, F_q their entries in columns C                  (2)
+    λ_R = Xᵀ μ,   μ_C = y − Σ F_qᵀ λ_q,   μ_n = λ of the row that is left                                        (3)
+
+Columns of few rows that no other rows have (legs, rods, cranks) make the first blocks; nothing fills in. What is left
+is divided into such blocks that do best at samples, or planned by single pivots (`constraints.plan`) where it is large.
+
+`growth` is Σ (size of a row)² ‖its column of X‖² over the rows of all blocks, sizes as they are and as they usually
+are, both in units in which the columns of J have usual sizes of one; `narrow` and `leftover` are those of
+`constraints.elimination`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.many import MANY, Many, numbers
+from polybody.algebra.rotations import cross
+from polybody.constraints.elimination import Elimination, Row, squares
+from polybody.constraints.plan import ZERO, Plan, plan_elimination
+from polybody.late import dataclass
+from polybody.properties import cached_property
+
+Block = tuple[tuple[int, ...], tuple[int, ...]]  # rows, columns
+
+#: logarithm of growth from which on a block counts as singular, and up to which a square one is taken as it is
+SINGULAR, GOOD = 8.0, 1.0
+#: velocities up to which it pays: larger mechanisms are sparse, and good pivots are many
+LARGE = 60
+#: growth from which on its square counts in few digits
+TWICE = 1e4
+#: first blocks of what is left that may be compared: with more, it is taken by single pivots
+TRIED = 5000
+#: and so many of them in all samples together: this takes some milliseconds
+COMPARED = 10_000
+#: of them so many are followed to the end
+FIRST = 6
+
+
+@dataclass(frozen=True)
+class BlockPlan(Plan):
+    """A plan whose pivots are taken together, by blocks in order; `pivots` lists a row for each dependent column."""
+
+    blocks: tuple[Block, ...] = ()
+    weights: tuple[float, ...] = ()  # for each column 1 / (its usual size)²: rows are compared without units
+
+    @cached_property
+    def _text(self) -> str:
+        return f"{self.blocks};{self.sizes};{self.weights}"
+
+
+class BlockElimination:
+    """The motions of J along a plan of blocks (`constraints.motions`)."""
+
+    def __init__(self, J: Array, plan: BlockPlan, domain: Domain) -> None:
+        self.domain, self.independent, self.shape = domain, plan.independent, J.shape
+        self._weights = plan.weights
+        self.rows: list[Row] = [
+            {j: J[i, j] for j in range(J.shape[1]) if not domain.is_zero(J[i, j])} for i in range(J.shape[0])
+        ]
+        self.open = dict.fromkeys(range(J.shape[0]))
+        self._taken: list[_Taken] = []
+        self.growth = self.narrow = domain.const(0)
+        start = 0
+        for rows, columns in plan.blocks:
+            usual = [size**2 for size in plan.sizes[start : start + len(columns)]]
+            for scale, size in zip(self.take(rows, columns, usual), usual, strict=True):
+                self.narrow = self.narrow + domain.const(size) / scale
+            start += len(columns)
+        self.leftover = squares((x for r in plan.redundant for x in self.rows[r].values()), domain)
+        self.G = self._motions()
+
+    @property
+    def rounding(self) -> Any:
+        """The growth that counts in few digits: errors of a block that nearly vanishes pass through those after it."""
+        return self.growth + self.growth * self.growth * self.domain.const(1 / TWICE)
+
+    @property
+    def spread(self) -> Any:
+        """Σ G², every velocity in its usual size."""
+        total = self.domain.const(0)
+        for c, row in enumerate(self.G):
+            for k, value in zip(self.independent, row, strict=True):
+                if not self._is_zero(value):
+                    total = total + value * value * self.domain.const(self._weights[k] / self._weights[c])
+        return total
+
+    def take(self, R: Sequence[int], C: Sequence[int], usual: Sequence[float] = ()) -> list[Any]:
+        """Eliminate columns C by rows R; the squares of the sizes that each of its pivots is compared with.
+
+        `usual` are those sizes in general position: where little is left of a row, it has the errors of what it was.
+        """
+        domain, rows = self.domain, self.rows
+        X = multiplied(self._entries(R, C), domain)
+        assert X is not None
+        scales = [self._size(r) for r in R]
+        most = [scale + domain.const(usual[min(s, len(C) - 1)]) if usual else scale for s, scale in enumerate(scales)]
+        self.growth = self.growth + self._amplified(X, C, most)
+        if len(C) < len(R):
+            scales = [sum(scales[1:], scales[0])] * len(C)
+        rest = sorted({c for r in R for c in rows[r]} - set(C))
+        made = [self._combined(x, [rows[r] for r in R], rest) for x in X]
+        for r in R[: len(C)]:
+            del self.open[r]
+        if len(C) < len(R):
+            rows[R[-1]] = made[-1]
+        factors: dict[int, list[Any]] = {}
+        for q in self.open:
+            F = [rows[q].pop(c, domain.const(0)) for c in C]
+            if not (q in R or all(domain.is_zero(f) for f in F)):
+                factors[q] = F
+                change = self._combined(F, made, rest)
+                for c, value in change.items():
+                    rows[q][c] = rows[q][c] - value if c in rows[q] else -value
+        self._taken.append(_Taken(tuple(R), tuple(C), X, made[: len(C)], factors))
+        return scales
+
+    def growth_of(self, R: Sequence[int], C: Sequence[int]) -> Any:
+        """What `take` would add to the growth."""
+        X = multiplied(self._entries(R, C), self.domain)
+        return self.domain.const(np.inf) if X is None else self._amplified(X, C, [self._size(r) for r in R])
+
+    def _size(self, r: int) -> Any:
+        """The square of a row's size, its columns in their usual sizes."""
+        total = self.domain.const(0)
+        for c, value in self.rows[r].items():
+            total = total + value * value * self.domain.const(self._weights[c])
+        return total
+
+    def _amplified(self, X: Array, C: Sequence[int], scales: Sequence[Any]) -> Any:
+        """Σ (size of row s)² ‖X_s‖², X_s what multiplies that row in the rows of C."""
+        total = self.domain.const(0)
+        for s, scale in enumerate(scales):
+            for k, c in enumerate(C):
+                total = total + scale * (X[k, s] * X[k, s]) * self.domain.const(1 / self._weights[c])
+        return total
+
+    def _entries(self, R: Sequence[int], C: Sequence[int]) -> Array:
+        B = self.domain.zeros(len(R), len(C))
+        for i, r in enumerate(R):
+            for j, c in enumerate(C):
+                B[i, j] = self.rows[r].get(c, B[i, j])
+        return B
+
+    def _combined(self, weights: Iterable[Any], rows: Sequence[Row], columns: Iterable[int]) -> Row:
+        """Σ weight · row."""
+        domain = self.domain
+        pairs = [(w, row) for w, row in zip(weights, rows, strict=False) if not self._is_zero(w)]
+        found: Row = {}
+        for c in columns:
+            total = domain.const(0)
+            for w, row in pairs:
+                if c in row:
+                    total = total + w * row[c]
+            if not domain.is_zero(total):
+                found[c] = total
+        return found
+
+    def _is_zero(self, x: Any) -> bool:
+        return self.domain.is_zero(x)
+
+    def _motions(self) -> Array:
+        """G, nv×m, from the last block back."""
+        domain, m = self.domain, len(self.independent)
+        G = domain.zeros(self.shape[1], m)
+        for k, c in enumerate(self.independent):
+            G[c, k] = domain.const(1)
+        for taken in reversed(self._taken):
+            for c, unit in zip(taken.columns, taken.units, strict=True):
+                for k in range(m):
+                    G[c, k] = -self._along(unit, G[:, k])
+        return G
+
+    def _along(self, row: Row, x: Array) -> Any:
+        total = self.domain.const(0)
+        for c, value in row.items():
+            if not self._is_zero(x[c]):
+                total = total + value * x[c]
+        return total
+
+    def follow(self, right: Array) -> Array:
+        """x, nv numbers: J x + right = 0 with the independent ones zero."""
+        b, sides = list(right), []
+        for taken in self._taken:
+            own = [self._weighted(x, [b[r] for r in taken.rows]) for x in taken.X]
+            if len(taken.columns) < len(taken.rows):
+                b[taken.rows[-1]] = own.pop()
+            for q, F in taken.factors.items():
+                b[q] = b[q] - self._weighted(F, own)
+            sides.append(own)
+        x = self.domain.zeros(self.shape[1])
+        for taken, own in zip(reversed(self._taken), reversed(sides), strict=True):
+            for c, unit, side in zip(taken.columns, taken.units, own, strict=True):
+                x[c] = -(side + self._along(unit, x))
+        return x
+
+    def _weighted(self, weights: Iterable[Any], values: Sequence[Any]) -> Any:
+        total = self.domain.const(0)
+        for w, value in zip(weights, values, strict=True):
+            if not (self._is_zero(w) or self._is_zero(value)):
+                total = total + w * value
+        return total
+
+    def bear(self, load: Array) -> Array:
+        """λ, one for each row: (Jᵀλ)_d = load_d, zero at rows that repeat others; (3)."""
+        left, borne = list(load), []
+        for taken in self._taken:
+            y = [left[c] for c in taken.columns]
+            for value, unit in zip(y, taken.units, strict=True):
+                for c, entry in unit.items():
+                    if not self._is_zero(value):
+                        left[c] = left[c] - entry * value
+            borne.append(y)
+        found = self.domain.zeros(self.shape[0])
+        for taken, y in zip(reversed(self._taken), reversed(borne), strict=True):
+            mu = [value - self._weighted([F[k] for F in taken.factors.values()], [found[q] for q in taken.factors])
+                  for k, value in enumerate(y)]  # fmt: skip
+            if len(taken.columns) < len(taken.rows):
+                mu.append(found[taken.rows[-1]])
+            for s, r in enumerate(taken.rows):
+                found[r] = self._weighted(taken.X[:, s], mu)
+        return found
+
+    def least(self, multipliers: Array) -> Array:
+        return multipliers  # rows that repeat others are zero: they share nothing
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    X: Array  # (1)
+    units: list[Row]  # X J_R at the other columns
+    factors: dict[int, list[Any]]  # F_q of (2)
+
+
+def multiplied(B: Array, domain: Domain) -> Array | None:
+    """X of (1), of a block of one to three rows, or two or three with a column less; None where zeros make it singular.
+    """
+    n, columns = len(B), [B[:, k] for k in range(B.shape[1])]
+    if n == 3:
+        across = cross(columns[0], columns[1])
+        if len(columns) == 2:
+            wide, det = [cross(columns[1], across), cross(across, columns[0])], _dot(across, across)
+        else:
+            wide = [cross(columns[1], columns[2]), cross(columns[2], columns[0]), across]
+            det = _dot(columns[0], wide[0])
+    elif n == 2:
+        a, b = columns[0]
+        across = [-b, a]
+        if len(columns) == 1:
+            wide, det = [[a, b]], a * a + b * b
+        else:
+            c, d = columns[1]
+            wide, det = [[d, -c], across], a * d - b * c
+    else:
+        across, wide, det = [], [[domain.const(1)]], B[0, 0]
+    if domain.is_zero(det):
+        return None
+    inverse = domain.const(1) / det
+    X = domain.zeros(n, n)
+    for i, row in enumerate(wide):
+        X[i] = [x * inverse for x in row]
+    if len(columns) < n:
+        X[-1] = across
+    return X
+
+
+def _dot(a: Array, b: Array) -> Any:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def eliminated(J: Array, plan: Plan, domain: Domain) -> Elimination | BlockElimination:
+    """The motions of J along a plan of either kind."""
+    return BlockElimination(J, plan, domain) if isinstance(plan, BlockPlan) else Elimination(J, plan, domain)
+
+
+def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> BlockPlan | None:
+    """The plan by blocks for J samples (k, m, n), with the rank of another; `kept` columns stay independent.
+
+    None where rows repeat others by their numbers, where blocks are singular at most samples, and of large mechanisms.
+    """
+    if samples.shape[2] > LARGE:
+        return None
+    kept = frozenset(kept)
+    scale = np.abs(samples).max(axis=(1, 2), keepdims=True)
+    used = np.abs(samples / np.where(scale == 0, 1, scale)).max(axis=0) > ZERO
+    filled = np.flatnonzero(used.any(axis=1)).tolist()
+    if len(filled) != len(like.pivots) or not filled:
+        return None
+    with np.errstate(all="ignore"):
+        trial = _Trial(samples, used)
+        for rows, columns in _legs(trial, used, kept):
+            trial.add(rows, columns)
+        fit = trial.score(trial.elimination.growth, each=True) < SINGULAR
+        for rows, columns in _remainder(trial, [r for r in filled if r in trial.elimination.open], kept, fit):
+            trial.add(rows, columns)
+        usual = float(_middle(trial.score(trial.elimination.growth, each=True)))
+    pivots = tuple((r, c) for rows, columns in trial.blocks for r, c in zip(rows, columns, strict=False))
+    if len(pivots) != len(filled) or usual >= SINGULAR:
+        return None
+    dependent = {c for _, c in pivots}
+    independent = tuple(c for c in range(used.shape[1]) if c not in dependent)
+    redundant = tuple(r for r in range(used.shape[0]) if r not in set(filled))
+    return BlockPlan(pivots, independent, redundant, tuple(trial.sizes), tuple(trial.blocks), trial.weights)
+
+
+class _Trial:
+    """An elimination of all samples at once, block by block as they are chosen."""
+
+    def __init__(self, samples: Array, used: Array) -> None:
+        J = np.zeros(used.shape, dtype=object)
+        for i, j in np.argwhere(used):
+            J[i, j] = Many(np.ascontiguousarray(samples[:, i, j]))
+        common = _middle(np.sqrt((samples**2).sum(axis=1)))
+        self.count = len(samples)
+        self.weights = tuple(float(4.0 ** -np.round(np.log2(x))) if x > 0 else 1.0 for x in common)
+        self.elimination = BlockElimination(J, BlockPlan((), (), (), (), (), self.weights), MANY)
+        self.blocks: list[Block] = []
+        self.sizes: list[float] = []  # to a power of two
+
+    def add(self, rows: Sequence[int], columns: Sequence[int]) -> None:
+        self.blocks.append((tuple(rows), tuple(columns)))
+        for size in self.elimination.take(rows, columns):
+            usual = float(_middle(numbers([size], self.count, ())))
+            self.sizes.append(float(2.0 ** np.round(0.5 * np.log2(usual))) if usual > 0 else 1.0)
+
+    def score(self, growth: Any, each: bool = False) -> Any:
+        """The logarithm of growth, of each sample or of all: one at which a block vanishes does not decide alone."""
+        found = np.log10(np.nan_to_num(numbers([growth], self.count, ()), nan=np.inf))
+        found = np.minimum(found, SINGULAR)
+        return found if each else float(found.mean())
+
+    def matrix(self, rows: Sequence[int]) -> Array:
+        """What is left of rows, (samples, rows, n)."""
+        A = np.zeros((self.count, len(rows), self.elimination.shape[1]))
+        for k, r in enumerate(rows):
+            for c, value in self.elimination.rows[r].items():
+                A[:, k, c] = numbers([value], self.count, ())
+        return A
+
+
+def _middle(values: Array) -> Array:
+    """The middle one of the first dimension; np.median loads a part of NumPy that takes longer than all else here."""
+    return np.sort(values, axis=0)[len(values) // 2]
+
+
+def _legs(trial: _Trial, used: Array, kept: frozenset[int]) -> list[Block]:
+    """Blocks of columns that only two or three rows have."""
+    having = {c: frozenset(np.flatnonzero(used[:, c]).tolist()) for c in range(used.shape[1]) if c not in kept}
+    found: list[Block] = []
+    gone: set[int] = set()
+    for R in sorted({x for x in having.values() if 1 < len(x) < 4}, key=lambda x: (len(x), sorted(x))):
+        own = [c for c, rows in having.items() if rows and rows <= R]
+        if R & gone or len(own) < len(R) - 1:
+            continue
+        rows = tuple(sorted(R))
+        square, across = (
+            min(((trial.score(trial.elimination.growth_of(rows, x)), x) for x in combinations(own, size)),
+                default=(SINGULAR, ()))
+            for size in (len(R), len(R) - 1)
+        )  # fmt: skip
+        growth, columns = square if square[0] <= max(GOOD, across[0]) else across
+        if growth < SINGULAR:
+            found.append((rows, columns))
+            gone |= R
+    return found
+
+
+def _remainder(trial: _Trial, rest: list[int], kept: frozenset[int], fit: Array) -> list[Block]:
+    """Blocks of what is left: the best of all where it is small and dense, else single pivots."""
+    if not rest or not fit.any():
+        return []
+    A = trial.matrix(rest)[fit]
+    columns = [c for c in np.flatnonzero(np.abs(A).max(axis=(0, 1)) > 0).tolist() if c not in kept]
+    choices = comb(len(rest), 3) * comb(len(columns), 3)
+    if choices > TRIED:
+        return [((rest[i],), (j,)) for i, j in plan_elimination(A, kept=kept).pivots]
+    A = A[:: 1 + choices * len(A) // COMPARED] * np.sqrt(trial.weights)
+    _, blocks = _divided(A, list(range(len(rest))), columns)
+    return [(tuple(rest[i] for i in rows), chosen) for rows, chosen in blocks]
+
+
+def _divided(A: Array, rows: list[int], columns: list[int]) -> tuple[float, list[Block]]:
+    """(score, blocks) that take all rows of A (samples, rows, n): of the best first blocks the one that leaves most."""
+    if not rows:
+        return 0.0, []
+    size = 2 if len(rows) in (2, 4) else min(3, len(rows))
+    choices = [(r, c) for r in combinations(rows, size) for c in combinations(columns, size)]
+    if not choices:
+        return SINGULAR, []
+    R, C = (np.array(x) for x in zip(*choices, strict=True))
+    B = A[:, R[:, :, None], C[:, None, :]]
+    X = multiplied(np.array([[Many(B[..., i, j]) for j in range(size)] for i in range(size)], dtype=object), MANY)
+    assert X is not None
+    norms = (A**2).sum(axis=2)[:, R]
+    growth = sum(norms[..., s] * X[k, s].x ** 2 for s in range(size) for k in range(size))
+    scores = np.minimum(np.log10(np.nan_to_num(growth, nan=np.inf)), SINGULAR).mean(axis=0)
+    best: tuple[float, list[Block]] = (np.inf, [])
+    for k in np.argsort(scores, kind="stable")[: 1 if len(rows) == size else FIRST]:
+        r, c = choices[k]
+        left = A.copy()
+        inverse = np.stack([np.stack([X[i, j].x[:, k] for j in range(size)], -1) for i in range(size)], -2)
+        left -= A[:, :, list(c)] @ inverse @ A[:, list(r)]
+        others, open_columns = [x for x in rows if x not in r], [x for x in columns if x not in c]
+        further, blocks = _divided(np.nan_to_num(left), others, open_columns)
+        if scores[k] + further < best[0]:
+            best = scores[k] + further, [(r, c), *blocks]
+    return best
+
+
+__all__ = ["BlockElimination", "BlockPlan", "eliminated", "multiplied", "plan_blocks"]
