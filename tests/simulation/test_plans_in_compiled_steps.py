@@ -106,3 +106,24 @@ def test_a_leap_to_the_edge_of_a_singular_configuration_is_taken_back(compiled) 
     assert run.audit.steps < 12
     np.testing.assert_allclose(run.q, q + np.outer(run.t, v), atol=1e-8)
     assert np.abs(model.constraints.residual(run.q)).max() < 1e-12
+
+
+def test_states_recorded_within_steps_of_python_have_their_own_accelerations_and_forces(
+    steps_in_python: list[float],
+) -> None:
+    model = four_bar_chain(2)
+    v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])
+    law = pb.PD(model, model.neutral() + 0.1, 0.5, 0.2)
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        run = pb.simulate(model, 2.0, None, v, law, sample=0.002, efforts="ignore")
+    assert run.audit.path == "compiled"
+    np.testing.assert_array_equal(run.t, np.linspace(0, 2, 1001))
+    inside = [k for k, t in enumerate(run.t) if any(a < t < a + 0.02 for a in steps_in_python)]
+    assert len(inside) > 20
+    widths = [np.linalg.svd(model.constraints.jacobian(run.q[k]), compute_uv=False) for k in inside]
+    sound = [k for k, s in zip(inside, widths, strict=True) if s[model.engine.rank - 1] > 0.05 * s[0]]  # type: ignore[attr-defined]
+    assert len(sound) > 20
+    for k in sound:
+        np.testing.assert_allclose(run.tau[k], law(run.t[k], run.q[k], run.v[k]), atol=1e-12)
+        wanted = model.forward_dynamics(run.q[k], run.v[k], run.tau[k])
+        np.testing.assert_allclose(run.a[k], wanted, atol=1e-6 * (1 + np.abs(wanted).max()))

@@ -277,14 +277,13 @@ class Loop:
 
 
 class Field:
-    """The field of parts alone, for one state at a time."""
+    """The field of parts alone, at given states."""
 
     def __init__(self, name: str, parts: Parts, *, target: Target | None = None) -> None:
         chosen = (target or host()).with_lanes(1)
         self.parts, self._part = parts, part_of(parts, name, "field", chosen)
         self._call = FIELD_CALL(self._part.address)
         self._context = self._part.context()
-        self._places: tuple[Array, ...] = ()
 
     def cleared(self) -> Field | None:
         """For another run; None where its code is still to be compiled."""
@@ -295,15 +294,16 @@ class Field:
         return self
 
     def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
-        """(ẋ, numbers recorded beside it and the two that report whether they may be believed)."""
-        if not self._places:
-            sizes = len(x), len(constants), len(row), self.parts.size + 1, self.parts.recorded + 2
-            self._places = tuple(np.zeros(size) for size in sizes)
-            self._addresses = [a.ctypes.data for a in (*self._places, self._context)]
-        at_x, at_constants, at_row, rate, told = self._places
-        at_x[:], at_constants[:], at_row[:] = x, constants, row
-        self._call(*self._addresses)
-        return rate.copy(), told.copy()
+        """(ẋ, numbers recorded beside it and the two that report whether they may be believed) of states x (n, …), each
+        with its row of signals (n, …)."""
+        n, sizes = len(x), (self.parts.size + 1, self.parts.recorded + 2)
+        x, constants, row = (np.ascontiguousarray(values, dtype=float) for values in (x, constants, row))
+        rate, told = (np.zeros((n, size)) for size in sizes)
+        places = [(_address(a), a.strides[0] if a.ndim == 2 else 0) for a in (x, constants, row, rate, told)]
+        places.append((_address(self._context), 0))
+        for k in range(n):
+            self._call(*[address + k * stride for address, stride in places])
+        return rate, told
 
 
 def _address(values: Array) -> int:

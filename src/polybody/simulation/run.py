@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -395,11 +396,27 @@ class Run:
             dense = step.dense()
             states, off = returned(problem, np.array([dense(t) for t in inside]))
             problem.off_loops = max(problem.off_loops, off)
-            for t, y in zip(inside, states, strict=True):
-                self._keep(t, y)
+            self._keep_many(inside, states)
         for t in times[len(inside) :]:
             self._keep(t, step.y1)
         self.next += len(times)
+
+    def _keep_many(self, times: list[float], states: Array) -> None:
+        """States within one step, in the order of time."""
+        self._keep_asked_first()
+        found = None if self.compiled is None else self.compiled.states.recorded_rows(np.array(times), states)
+        if found is None or times[0] <= self.record.last:
+            for t, y in zip(times, states, strict=True):
+                self._keep(t, y)
+            return
+        rows, believed = found
+        bounds = [0, *(np.flatnonzero(believed[1:] != believed[:-1]) + 1).tolist(), len(times)]
+        for first, end in pairwise(bounds):
+            if believed[first]:
+                self.record.many(rows[first:end])
+            else:
+                for k in range(first, end):
+                    self._keep_by_python(times[k], states[k])
 
     def _keep_first(self, t: float, y: Array, settled: Array) -> None:
         if self.kept is not None and self.kept[0] > t:
@@ -420,10 +437,13 @@ class Run:
         self._keep_asked_first()
         if t <= self.record.last:
             return
-        found = None if self.compiled is None else self.compiled.recorded(t, y)
+        found = None if self.compiled is None else self.compiled.states.recorded(t, y)
         if found is not None:
             self.record.one(t, y, *found[1:])
-            return
+        else:
+            self._keep_by_python(t, y)
+
+    def _keep_by_python(self, t: float, y: Array) -> None:
         q, v = self.problem.split(y)
         stored = self.problem.currents(y)
         a = self.problem.accelerate(q, v, *self.problem.drive(t, q, v, stored))

@@ -208,7 +208,7 @@ def prepared(
     if run.compiled is not None and problem.loops:
         run.compiled.foresee(switches.functions())
     y = problem.state(q, v, problem.circuits.start(currents0))
-    if run.compiled is None or not run.compiled.is_regular(start, y):
+    if run.compiled is None or not run.compiled.states.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused
     run.start, run.end = start, end
     return run, y, end, said

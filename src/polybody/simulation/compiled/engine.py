@@ -17,7 +17,7 @@ import numpy as np
 
 from polybody.kernels import background
 from polybody.kernels.idle import Idle
-from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, ahead, build, is_at_hand
+from polybody.kernels.stepping import LOOPS, Loop, Method, Parts, ahead, build, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
@@ -30,6 +30,7 @@ from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.grids import grid, grid_through
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
+from polybody.simulation.compiled.states import States
 from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.tracing import still_holds
 from polybody.simulation.compiled.watch import NOTHING, Watch, label_of, watch_of
@@ -84,12 +85,11 @@ class Compiled:
         made = (GIVEN if given else TABLEAUX).get(method.name)
         self.tableau: Method | None = None if made is None else made()
         self._loops: dict[tuple[str, str, str | None], Loop] = {}
-        self._fields: dict[str, Field] = {}
         self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
         self._watches: dict[Any, Watch] = {}
         self._event_texts: dict[Any, Any] = {}  # of users
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
-        self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
+        self.states = States(self)
         self.instants = None if self.acting.law.memory is None else Ahead(problem.controller, self.acting.law.memory)
         large = self.model.nv > rolled.MOST_STRAIGHT
         slow = large and method.name in ("radau", "midpoint")  # factors of large matrices
@@ -123,7 +123,8 @@ class Compiled:
 
     def give_back(self) -> None:
         """Let the next run have what this one has made ready."""
-        taken, self._taken, self._loops, self._fields = self._taken, [], {}, {}
+        taken, self._taken, self._loops = self._taken, [], {}
+        self.states.forget()
         for idle, key, thing in taken:
             if thing.cleared() is not None:
                 idle.give(key, thing)
@@ -245,52 +246,6 @@ class Compiled:
             loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank))
         return loop
 
-    # Single states.
-
-    def is_regular(self, t: float, y: Array) -> bool:
-        """Whether the field may be believed at a state from which a run is to begin.
-
-        Trees have no singular states. Asking for theirs would trace a field that is not used where joints rest at their
-        stops from the start.
-        """
-        if not (self.problem.loops or self.acting.doubtful):
-            return True
-        found = self._answer(t, y)
-        self._first = (t, y.copy(), found)
-        return found is not None
-
-    def recorded(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
-        """(ẏ, a, tau, all currents) by the loop's own field; None where Python is to be asked."""
-        (t0, y0, found), self._first = self._first, (np.nan, y, None)
-        self._hold()
-        changes = self.acting.law.held or self.instants is not None
-        if t0 == t and not self.acting.holding.size and np.array_equal(y, y0) and not changes:
-            return found  # asked for when the run began
-        self._hold_sampled(t, y)
-        return self._answer(t, y)
-
-    def _answer(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
-        if self.problem.loops:
-            self._follow_plan()
-        acting = self.acting
-        if acting.key not in self._fields:
-            key = self._made_of(acting)
-            field = FIELDS.take(key) or Field("simulate", self._parts(acting, Watch("")))
-            self._taken.append((FIELDS, key, field))
-            self._fields[acting.key] = field
-        rate, told = self._fields[acting.key](np.append(y, t), acting.constants, acting.law.signals.row(t))
-        self.problem.evaluations += 1
-        nq, nv, count = self.problem.nq, self.problem.nv, acting.recorded
-        if acting.plan is not None:
-            growth, narrow = self._believing.limits()
-            if not (told[count] < growth and told[count + 1] < min(narrow, MENDED * max(self.problem.motion._rank, 1))):
-                return None
-        elif acting.doubtful and not told[count] < SWITCH:
-            return None
-        if not np.isfinite(rate).all():
-            return None
-        return rate[:-1], rate[nq : nq + nv], told[:nv], told[nv:count]
-
     def _hold_sampled(self, t: float, y: Array) -> None:
         """Forces that a computer holds until its next instant are constants of the field."""
         if self.acting.law.held:
@@ -367,7 +322,7 @@ class Compiled:
             stops, horizon = self._stops(loop, end, watch.called or self._source is not None)
             times = None if self.method.adaptive else self._times(begun, taken, stops, horizon)
             if self._source is not None:
-                times = self._source.steps(loop, self.acting, t, y, horizon, self.pieces, self._answer)
+                times = self._source.steps(loop, self.acting, t, y, horizon, self.pieces, self.states.answer)
                 if times is None:
                     by_hand = PATIENCE
                     continue

@@ -57,9 +57,9 @@ def is_rolled(model: Model, bears: bool) -> bool:
     """Whether a run takes its dynamics from recursions; `bears` where friction depends on loads of joints."""
     if model.nv > MOST_STRAIGHT:
         return not model.mechanism.constrained
-    few = model.nv < ROLLED_FROM or not long_chains.is_long(bare(model.mechanism))
-    known = model.engine.tree.source.variation is None and model.mechanism.separable
-    return known and not (few or bears or model.mechanism.constrained)
+    if model.nv < ROLLED_FROM or bears or model.mechanism.constrained or not long_chains.is_long(bare(model.mechanism)):
+        return False
+    return model.engine.tree.source.variation is None and model.mechanism.separable
 
 
 @lru_cache(maxsize=32)

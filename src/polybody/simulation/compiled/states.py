@@ -1,0 +1,110 @@
+"""What compiled code reports of states outside its loops: the first of a run, and those recorded within steps that
+Python takes. They are the field's own answers, without a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polybody.kernels.stepping import FIELDS, Field
+from polybody.model.plans import SWITCH
+from polybody.simulation.compiled.watch import NOTHING
+from polybody.simulation.constrained_motion import MENDED
+from polybody.simulation.kept import Rows
+
+if TYPE_CHECKING:
+    from polybody.simulation.compiled.engine import Compiled
+    from polybody.simulation.compiled.field import Acting
+
+Array = np.ndarray
+Answer = tuple[Array, Array, Array, Array]  # (ẏ, a, tau, all currents)
+
+
+class States:
+    """States of one run."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._of = compiled
+        self._fields: dict[str, Field] = {}
+        self._first: tuple[float, Array, Answer | None] = (np.nan, np.zeros(0), None)
+
+    def forget(self) -> None:
+        """The fields are another run's now."""
+        self._fields = {}
+
+    def is_regular(self, t: float, y: Array) -> bool:
+        """Whether the field may be believed at a state from which a run is to begin.
+
+        Trees have no singular states. Asking for theirs would trace a field that is not used where joints rest at their
+        stops from the start.
+        """
+        if not (self._of.problem.loops or self._of.acting.doubtful):
+            return True
+        found = self.answer(t, y)
+        self._first = (t, y.copy(), found)
+        return found is not None
+
+    def recorded(self, t: float, y: Array) -> Answer | None:
+        """The field's answer where a state is recorded; None where Python is to be asked."""
+        of = self._of
+        (t0, y0, found), self._first = self._first, (np.nan, y, None)
+        of._hold()
+        if t0 == t and not of.acting.holding.size and np.array_equal(y, y0) and not self._changes:
+            return found  # asked for when the run began
+        of._hold_sampled(t, y)
+        return self.answer(t, y)
+
+    def recorded_rows(self, times: Array, states: Array) -> tuple[Rows, Array] | None:
+        """(many states with what is recorded of them, which of them may be believed); None where what acts changes with
+        each."""
+        if self._changes:
+            return None
+        self._of._hold()
+        rates, told, believed = self._answers(times, states)
+        acting, nq, nv = self._of.acting, self._of.problem.nq, self._of.problem.nv
+        a, tau, currents = rates[:, nq : nq + nv], told[:, :nv], told[:, nv : acting.recorded]
+        return Rows(times, states, a, tau, currents), believed
+
+    @property
+    def _changes(self) -> bool:
+        """Whether forces are constants that Python sets, instant by instant."""
+        return self._of.acting.law.held or self._of.instants is not None
+
+    def answer(self, t: float, y: Array) -> Answer | None:
+        """The field at a state; None where it is not to be believed."""
+        rates, told, believed = self._answers(np.array([t]), y[None])
+        if not believed[0]:
+            return None
+        nq, nv, count = self._of.problem.nq, self._of.problem.nv, self._of.acting.recorded
+        return rates[0, :-1], rates[0, nq : nq + nv], told[0, :nv], told[0, nv:count]
+
+    def _answers(self, times: Array, states: Array) -> tuple[Array, Array, Array]:
+        """(ẋ, what is recorded beside it, which may be believed), of each state."""
+        of, problem = self._of, self._of.problem
+        if problem.loops:
+            of._follow_plan()
+        acting, signals = of.acting, of.acting.law.signals
+        row = np.array([signals.row(t) for t in times.tolist()])
+        rates, told = self._field(acting)(np.column_stack([states, times]), acting.constants, row)
+        problem.evaluations += len(times)
+        believed: Array = np.logical_and.reduce(np.isfinite(rates), axis=1)
+        count = acting.recorded
+        if acting.plan is not None:
+            growth, narrow = of._believing.limits()
+            narrow = min(narrow, MENDED * max(problem.motion._rank, 1))
+            believed &= (told[:, count] < growth) & (told[:, count + 1] < narrow)
+        elif acting.doubtful:
+            believed &= told[:, count] < SWITCH
+        return rates, told, believed
+
+    def _field(self, acting: Acting) -> Field:
+        if acting.key not in self._fields:
+            of, key = self._of, self._of._made_of(acting)
+            field = FIELDS.take(key) or Field("simulate", of._parts(acting, NOTHING))
+            of._taken.append((FIELDS, key, field))
+            self._fields[acting.key] = field
+        return self._fields[acting.key]
+
+
+__all__ = ["States"]
