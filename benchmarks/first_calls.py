@@ -167,7 +167,7 @@ CALLS = {
 #: seconds within which a call answers; those of first derivatives may take longer
 LIMIT, DERIVATIVES = 0.3, 1.0
 SLOWER = ("derivatives", "linearize", "derivative", "sensitivities", "radau", "cvodes", "idas", "midpoint",
-          "implicit_residual")  # fmt: skip
+          "implicit_residual", "export_fmu")  # an FMU has directional derivatives  # fmt: skip
 
 
 def limit(name: str) -> float:

@@ -107,10 +107,14 @@ def inertia_map(R: Array, r: Array) -> Array:
     mass, h, inertia = np.eye(10)[0], np.eye(10)[:, 1:4], np.zeros((10, 3, 3))
     for k, (i, j) in enumerate(ENTRIES):
         inertia[4 + k, i, j] = inertia[4 + k, j, i] = 1.0
-    turned = np.einsum("...ij,kj->...ki", R, h)  # first moments of the ten units, k
-    arm, moment = skews(r)[..., None, :, :], skews(turned)
-    moved = np.einsum("...ij,kjl,...ml->...kim", R, inertia, R) - arm @ moment - moment @ arm
-    moved -= mass[:, None, None] * (arm @ arm)
+    lead, back = R.shape[:-2], R.swapaxes(-1, -2)
+    turned = h @ back  # first moments of the ten units, k
+    rows = R @ inertia.swapaxes(0, 1).reshape(3, 30)  # R I_k, and then R I_k Rᵀ: as two products of matrices
+    rows = np.moveaxis(rows.reshape(*lead, 3, 10, 3), -2, -3).reshape(*lead, 30, 3) @ back
+    arm, moment = skews(r)[..., None, :, :], skews(turned[..., 1:4, :])  # others have no first moments
+    moved = rows.reshape(*lead, 10, 3, 3)
+    moved[..., 1:4, :, :] -= arm @ moment + moment @ arm
+    moved[..., :1, :, :] -= arm @ arm
     first = turned + mass[:, None] * r[..., None, :]
     about = np.stack([moved[..., i, j] for i, j in ENTRIES], axis=-1)
     weight = np.broadcast_to(mass[:, None], (*first.shape[:-1], 1))

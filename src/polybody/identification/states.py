@@ -15,6 +15,7 @@ Array = np.ndarray
 NEARNESS = 0.15
 #: steps of a walk; Newton's steps back to the loops, and their length at most
 STEPS, NEWTON, LONGEST = 12, 12, 0.6
+MANY_WAYS = 3  # to go from the start: from so many on, more walks of half as many steps show as much
 FRESH = (0, 1, 4, 8)  # Newton's steps with inverses of their own: those of others hardly differ
 NEARLY = 1e-13  # residuals from which one more step leaves rounding alone
 
@@ -39,12 +40,14 @@ def _walk(model: Model, count: int, rng: np.random.Generator) -> Array:
     """
     engine: Any = model.engine
     start = _regular(model, rng)
-    walks = -(-count // STEPS)
+    Z, least = _motions(model, start[None])
+    steps = STEPS if Z.shape[2] < MANY_WAYS else STEPS // 2
+    walks = -(-count // steps)
     straight = np.arange(walks) % 2 == 1
-    Z, least = (np.repeat(x, walks, axis=0) for x in _motions(model, start[None]))
+    Z, least = (np.repeat(x, walks, axis=0) for x in (Z, least))
     q, along, heading = np.repeat(start[None], walks, axis=0), Z, np.zeros((walks, model.nv))
-    found = np.empty((walks, STEPS, model.nq))
-    for k in range(STEPS):
+    found = np.empty((walks, steps, model.nq))
+    for k in range(steps):
         onward = (along.swapaxes(1, 2) @ heading[..., None])[..., 0]
         chosen = np.where(straight[:, None] & (k > 0), onward, rng.normal(size=onward.shape))
         step = (along @ chosen[..., None])[..., 0]
