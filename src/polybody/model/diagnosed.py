@@ -53,7 +53,7 @@ def diagnosed(
     cost = BYTES * int(np.prod(lead, dtype=int))
     if cost <= arrays.PIECE:
         *values, told = kernel(*request.all_arrays, *given)
-        return values, doubtful(told, limit), off(request.quantity, request.arrays, told)
+        return values, doubtful(told, limit), _off(request.quantity, request.arrays, told)
     shapes = [(*lead, *shape) for _, shape in kernel.outputs[:-1]]
     values, again = _own_memory(request, shapes), np.empty(lead, dtype=bool)
     if values is None:
@@ -67,7 +67,7 @@ def diagnosed(
         told = np.empty((*marks.shape, *kernel.outputs[-1][1]))
         kernel(*some, out=(*place, told))
         marks[...] = doubtful(told, limit)
-        may = [x or y for x, y in zip(may, off(request.quantity, some, told) or (False, False), strict=True)]
+        may = [x or y for x, y in zip(may, _off(request.quantity, some, told) or (False, False), strict=True)]
     return values, again, (may[0], may[1]) if any(may) else None
 
 
@@ -95,16 +95,30 @@ def doubtful(told: Array, limit: float | None = None) -> Array:
     return ~((told[..., 2] < most) & (told[..., 4] < GROWTH) & (told[..., 3] < LEFTOVER))
 
 
-def off(quantity: Quantity, arrays: Sequence[Array], told: Array) -> tuple[bool, bool] | None:
+def _off(quantity: Quantity, arrays: Sequence[Array], told: Array) -> tuple[bool, bool] | None:
     """(whether states, whether accelerations may be off the constraints); None where all are on them."""
     if quantity.name == "projection_step":
         return None
-    states = not np.all((told[..., 0] < STATE_TOLERANCE**2) & (told[..., 1] < STATE_TOLERANCE**2))
-    accelerations = "a" in quantity.arguments and bool(np.any(told[..., 5] > OFF))
-    if accelerations and not states:  # less than what `require_acceleration` allows, which computes them once more
-        v, a = (np.abs(x).max(axis=-1) for x in arrays[1:3])
-        accelerations = bool(np.any(told[..., 5] > OFF * np.square(1 + a + v * v)))
-    return (bool(states), accelerations) if states or accelerations else None
+    states = not bool(told[..., :2].max(initial=0.0) < STATE_TOLERANCE**2)  # true of NaN
+    accelerations = "a" in quantity.arguments and _may_break(arrays, told[..., 5], states)
+    return (states, accelerations) if states or accelerations else None
 
 
-__all__ = ["GROWTH", "GROWTH_BLOCKS", "GROWTH_FREE", "LEFTOVER", "diagnosed", "doubtful", "growth_limit", "off"]
+def _may_break(arrays: Sequence[Array], gaps: Array, states: bool) -> bool:
+    """Whether squares of J a + γ are more than `require_acceleration` surely allows, which computes them once more."""
+    if not gaps.max(initial=0.0) > OFF or states:
+        return bool(np.any(gaps > OFF))
+    v, a = (np.abs(x).max(axis=-1) for x in arrays[1:3])
+    return bool(np.any(gaps > OFF * np.square(1 + a + v * v)))
+
+
+def all_believed(quantity: Quantity, arrays: Sequence[Array], told: Array, limit: float) -> bool:
+    """Whether no state of some, (n, 6), is doubtful or off the constraints."""
+    most = told.max(axis=0, initial=0.0)
+    tight = most[:5] < (STATE_TOLERANCE**2, STATE_TOLERANCE**2, limit, LEFTOVER, GROWTH)
+    return bool(tight.all()) and not ("a" in quantity.arguments and _may_break(arrays, told[:, 5], False))
+
+
+__all__ = [
+    "GROWTH", "GROWTH_BLOCKS", "GROWTH_FREE", "LEFTOVER", "all_believed", "diagnosed", "doubtful", "growth_limit",
+]  # fmt: skip

@@ -23,7 +23,7 @@ from polybody.constraints.plan import Plan
 from polybody.errors import PolybodyError
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape
-from polybody.model.diagnosed import doubtful, growth_limit, off
+from polybody.model.diagnosed import all_believed, growth_limit
 from polybody.model.engine import Request, by_double
 from polybody.model.ranked import refers_to_coordinates
 
@@ -137,7 +137,7 @@ def _by_kernel(
     arrays = [picked(x).astype(np.float64) for x in request.all_arrays]
     *found, told = engine._kernel(request.whole, plan)(*arrays, *engine.source.given())
     asked = request.quantity
-    return None if doubtful(told, growth_limit(asked, plan)).any() or off(asked, arrays, told) else tuple(found)
+    return tuple(found) if all_believed(asked, arrays, told, growth_limit(asked, plan)) else None
 
 
 def _put(values: list[Array], again: Array, at: Array, found: tuple[Array, ...]) -> None:
