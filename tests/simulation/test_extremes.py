@@ -8,6 +8,7 @@ import pytest
 import polybody as pb
 from polybody.simulation.audit import energy_balance, limit_excess, stays
 from polybody.simulation.extremes import extremes
+from polybody.simulation.kept import LONG, Kept, Rows
 from polybody.simulation.stops import Stops
 
 
@@ -77,3 +78,15 @@ def test_arrays_of_a_run_are_its_own() -> None:
 def test_times_must_be_finite_and_increase(times) -> None:
     with pytest.raises(pb.InputError, match="times must be finite increasing numbers"):
         pb.simulate(pb.load("stanford-arm"), 1.0, times=times)
+
+
+@pytest.mark.parametrize("count", [1, LONG - 1, LONG, 3 * LONG])
+def test_rows_that_are_kept_hold_no_large_memory_beside_them(count: int) -> None:
+    states, answers = np.random.default_rng(1).normal(size=(2, count, 100))
+    rows = Rows(states[:, 0], states[:, 1:4], answers[:, :2], answers[:, 2:4], answers[:, 4:4])
+    kept = Kept()
+    kept.many(rows)
+    assert len(kept) == count
+    assert all(x.base is None for x in (kept.blocks[0].y, kept.blocks[0].a)) == (count >= LONG)
+    for found, wanted in zip(vars(kept.all()).values(), vars(rows).values(), strict=True):
+        np.testing.assert_array_equal(found, wanted)

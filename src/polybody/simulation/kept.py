@@ -7,6 +7,7 @@ import numpy as np
 from polybody.late import dataclass, field
 
 Array = np.ndarray
+LONG = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,10 @@ class Rows:
 
     def __getitem__(self, part: slice | Array) -> Rows:
         return Rows(self.t[part], self.y[part], self.a[part], self.tau[part], self.currents[part])
+
+    def copied(self) -> Rows:
+        """The same, each array by itself in memory."""
+        return Rows(self.t.copy(), self.y.copy(), self.a.copy(), self.tau.copy(), self.currents.copy())
 
 
 @dataclass
@@ -45,7 +50,9 @@ class Kept:
         self.many(Rows(np.array([t]), *(np.array(x, dtype=float)[None] for x in (y, a, tau, currents))))
 
     def many(self, rows: Rows) -> None:
-        """Rows later than the last state."""
+        """Rows later than the last state. Long ones are copied: they may be views of more than is to be kept."""
+        if len(rows) >= LONG:
+            rows = rows.copied()
         if len(rows):
             self.blocks.append(rows)  # an interrupt between blocks loses none, and leaves none half
             self.count += len(rows)
@@ -54,8 +61,7 @@ class Kept:
         """All rows as one block, each array by itself in memory."""
         blocks = list(self.blocks)
         if len(blocks) == 1:
-            one = blocks[0]
-            return Rows(one.t.copy(), one.y, one.a.copy(), one.tau.copy(), one.currents.copy())
+            return blocks[0].copied()
         parts = [[getattr(block, name) for block in blocks] for name in ("t", "y", "a", "tau", "currents")]
         return Rows(*(np.concatenate(part) for part in parts))
 
