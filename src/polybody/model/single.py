@@ -113,7 +113,13 @@ def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[
         singular=marks,
     )  # fmt: skip
     try:
-        found = by_double(engine, some, engine.answer)
+        if len(at) <= AT_ONCE:
+            # along the same plan, which `engine.answer` would look up: that takes longer than a hundred states
+            wide = replace(some, arrays=tuple(x.astype(np.float64) for x in some.arrays))
+            columns = plan.independent if refers_to_coordinates(request.quantity) else ()
+            found = engine._by_plan(wide, plan, columns)
+        else:
+            found = by_double(engine, some, engine.answer)
     except PolybodyError:
         by_double(engine, replace(request, out=None), engine.answer)  # its error counts the batch's states
         raise
