@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+import sys
 from collections import deque
+from enum import Enum
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -66,6 +68,13 @@ class Counting(logging.Handler):
         self.count += 1
 
 
+def importing(t: float, q: Any, v: Any) -> Any:
+    import heard_by_this_test  # type: ignore[import-not-found]
+
+    heard_by_this_test.listen(t)
+    return -q
+
+
 def within(kind: str) -> tuple[Any, Any]:
     """(a law, what it remembers of its calls)."""
     low, log, robot, scaled, rows, counting = Filter(), Log(), Robot(), Scaled(), [], Counting()
@@ -73,6 +82,8 @@ def within(kind: str) -> tuple[Any, Any]:
     rng, ticks, module, logger = np.random.default_rng(1), itertools.count(), ModuleType("mine"), logging.Logger("mine")
     logger.addHandler(counting)
     module.tell = log.note  # type: ignore[attr-defined]
+    if kind == "imported":
+        module.listen, sys.modules["heard_by_this_test"] = rows.append, module  # type: ignore[attr-defined]
     note, table, draw = rows.append, {"filters": [low]}, rng.standard_normal
     noting = lambda x: (rows.append(0.0), -x)[1]  # noqa: E731
     each, every = np.vectorize(noting, otypes=[float]), np.frompyfunc(noting, 1, 1)
@@ -88,6 +99,7 @@ def within(kind: str) -> tuple[Any, Any]:
         "append under another name": (lambda t, q, v: (note(t), -q)[1], lambda: rows),
         "rotated": (lambda t, q, v: (held.appendleft(1), held.rotate(), -q)[2], lambda: len(held)),
         "module": (lambda t, q, v: (module.tell(t), -q)[1], lambda: log.rows),
+        "imported": (importing, lambda: (rows, sys.modules.pop("heard_by_this_test"))[0]),
         "logger": (lambda t, q, v: (logger.error("%s", t), -q)[1], lambda: counting.count),
         "operator": (lambda t, q, v: -(q * scaled), lambda: scaled.used),
         "random numbers": (lambda t, q, v: -q + rng.normal(size=2), lambda: rng.normal()),
@@ -99,7 +111,7 @@ def within(kind: str) -> tuple[Any, Any]:
 
 REMEMBERING = [
     "called object", "method", "method of an entry", "log", "bound method", "partial", "append under another name",
-    "rotated", "module", "logger", "vectorized", "made a ufunc", "operator",
+    "rotated", "module", "imported", "logger", "vectorized", "made a ufunc", "operator",
     "random numbers", "random numbers under another name", "iterator",
 ]  # fmt: skip
 
@@ -145,6 +157,22 @@ class Spring:
         return np.clip(force, -5.0, 5.0)
 
 
+class Mode(Enum):
+    SOFT = 3.0
+
+
+class Strict:
+    """It tells whoever asks for what it has not."""
+
+    __slots__ = ("gain", "unset")
+
+    def __init__(self) -> None:
+        self.gain = 3.0
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
 class Sum:
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -153,10 +181,13 @@ class Sum:
         return sum([part(q) for part in self.parts], -0.1 * v)
 
 
-SPRING = Spring(4.0)
+SPRING, STRICT, ROWS = Spring(4.0), Strict(), [[float(k)] for k in range(100)]
 COMPUTING = {
     "method": lambda t, q, v: SPRING.force(q) - 0.1 * v,
     "called object": lambda t, q, v: SPRING(q),
+    "enumeration": lambda t, q, v: -Mode.SOFT.value * q,
+    "slots": lambda t, q, v: -STRICT.gain * q,
+    "rows": lambda t, q, v: -ROWS[3][0] * q,
     "objects in an object": Sum(Spring(3.0), Spring(2.0)),
     "bound method": functools.partial(lambda spring, t, q, v: spring.force(q), SPRING),
     "numbers in an object": functools.partial(lambda gains, t, q, v: -gains.kp * q - gains.kd * v, Gains(3.0, 0.1)),

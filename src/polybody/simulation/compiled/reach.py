@@ -11,6 +11,7 @@ which costs speed and nothing else.
 from __future__ import annotations
 
 import dis
+import inspect
 import types
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -39,14 +40,14 @@ READING = frozenset({
 HARMLESS = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndarray, np.ufunc)
 PACKAGES = ("numpy", "scipy", "math", "cmath", "operator", "functools", "itertools", "builtins")
 #: whose functions and objects are not looked into: they do what they say
-TRUSTED = (*PACKAGES, "casadi", "polybody", "sympy")
+TRUSTED = (*PACKAGES, "casadi", "polybody", "sympy", "enum", "abc", "typing", "dataclasses")
 #: methods that are called to make an object or to show it
 APART = frozenset({
     "__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__setattr__", "__delattr__",
     "__del__", "__repr__", "__str__", "__hash__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__",
     "__dir__", "__sizeof__", "__copy__", "__deepcopy__", "__replace__", "__getnewargs__", "__class_getitem__",
 })  # fmt: skip
-#: how much of a user's code is looked at; what calls more than that is called in Python
+#: how many functions, and things in a list, are looked at; what knows more is called in Python
 MOST = 200
 
 
@@ -86,13 +87,16 @@ class Reach:
                     return reason
 
     def _attribute(self, thing: Any, name: str) -> str:
-        held = getattr(thing, "__dict__", {})
+        held = _held(thing)
         found = [held[name]] if name in held else []
         classes = thing.__mro__ if isinstance(thing, type) else type(thing).__mro__
         found += [vars(base)[name] for base in classes if name in vars(base)]
         for other in found:
             if isinstance(other, types.MemberDescriptorType):  # of a slot
-                other = getattr(thing, name, None)
+                try:
+                    other = other.__get__(thing)
+                except AttributeError:  # nothing is in it
+                    continue
             elif isinstance(other, types.MethodDescriptorType | types.ClassMethodDescriptorType):
                 if name not in READING:
                     return f"it knows a {type(thing).__name__}, whose {name!r} may do more than compute"
@@ -108,6 +112,8 @@ class Reach:
             return ""
         self._met.add(id(other))
         self.outside.append(other)
+        if other is self:
+            return f"it knows more than {MOST} things in one"
         if isinstance(other, types.FunctionType):
             return "" if is_of(other, TRUSTED) else self._function(other)
         if isinstance(other, types.BuiltinFunctionType):
@@ -148,13 +154,15 @@ class Reach:
             return [other.func]
         if isinstance(other, np.vectorize):
             return [other.pyfunc]
-        if isinstance(getattr(other, "__wrapped__", None), types.FunctionType):  # a cache around it
-            return [other.__wrapped__]
+        wrapped = inspect.getattr_static(other, "__wrapped__", None)
+        if isinstance(wrapped, types.FunctionType):  # a cache around it
+            return [wrapped]
         if isinstance(other, dict | list | tuple | set | frozenset):
             self._objects.append(other)
             held = other.values() if isinstance(other, dict) else other
             own = [] if _package(type(other)) in TRUSTED else _unnamed(type(other))
-            return [*own, *(x for x in held if type(x) not in (float, int, str))]
+            inside = [*own, *(x for x in held if type(x) not in (float, int, str))]
+            return inside if len(inside) <= MOST else [self]
         return None
 
     def _function(self, function: types.FunctionType) -> str:
@@ -189,8 +197,8 @@ class Reach:
                 return f"{code.co_name} changes something outside itself (line {code.co_firstlineno})"
             if step.opname in ENTRIES:
                 self.writes = code.co_name
-            if step.opname == "IMPORT_NAME" and _root(str(step.argval)) not in PACKAGES:
-                self.outside.append(self)  # who knows what is in there
+            if step.opname == "IMPORT_NAME" and _root(str(step.argval)) not in TRUSTED:
+                return f"{code.co_name} imports {step.argval!r}, which may do more than compute"
         used = NAMES.intersection(code.co_names)
         if used:
             return f"{code.co_name} uses {sorted(used)[0]!r}, which may do more than compute"
@@ -224,6 +232,14 @@ def is_harmless(thing: Any) -> bool:
 
 def is_of(function: types.FunctionType, packages: tuple[str, ...] = PACKAGES) -> bool:
     return _root(str(function.__module__)) in packages
+
+
+def _held(thing: Any) -> Any:
+    """What an object holds by names; the user's `__getattr__` is not asked."""
+    try:
+        return object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return {}
 
 
 def _unnamed(kind: type) -> list[Any]:
