@@ -24,6 +24,7 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.constraints.assembly import AssemblyError
+from polybody.constraints.mobility import independence
 from polybody.formulations import denoc
 from polybody.interrupts import imported
 from polybody.late import dataclass
@@ -37,6 +38,8 @@ Array = np.ndarray
 #: doubts are believed up to 1e10 (`field`); S_ii over its pivot up to 1e7
 SCALE = 1e3
 RANK = 1e-8
+#: as many random configurations are drawn for each that is needed of loops
+TRIED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +87,23 @@ def steered(model: Model) -> tuple[list[int], Any, Any]:
 
 
 def places(model: Model, count: int = 3) -> list[Array]:
-    """Configurations in general position."""
+    """Configurations in general position, in which the own coordinates are independent.
+
+    In some a machine may move in another way: with universal joints of a leg at right angles a delta's motors are not
+    independent.
+    """
     try:
-        return list(model.random_configuration(11, count))
+        if not model.mechanism.constrained:
+            return list(model.random_configuration(11, count))
+        found = model.random_configuration(11, TRIED * count)
     except AssemblyError as error:
         raise NotCompiled(f"the controller's task is looked at in random configurations: {error}") from None
+    u: Any = model.engine.independent  # type: ignore[attr-defined]
+    usual = [q for q, J in zip(found, model.constraints.jacobian(found), strict=True) if independence(J, u) > RANK]
+    if len(usual) < count:
+        raise NotCompiled("the controller of these loops is evaluated in Python: in most places their coordinates are "
+                          "not independent")  # fmt: skip
+    return usual[:count]
 
 
 class Own:
