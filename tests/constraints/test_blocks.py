@@ -7,9 +7,9 @@ import pytest
 
 import polybody as pb
 from polybody.algebra.domains import FLOAT
-from polybody.constraints.blocks import BlockElimination, BlockPlan, multiplied, plan_blocks
+from polybody.constraints.blocks import BlockElimination, multiplied, plan_blocks
 from polybody.constraints.elimination import Elimination
-from polybody.constraints.plan import growth, plan_elimination
+from polybody.constraints.plan import Plan, growth, plan_elimination
 
 MECHANISMS = ("four-bar", "five-bar", "3-rrr", "stewart", "delta")
 
@@ -93,6 +93,6 @@ def test_rows_that_repeat_others_have_no_plan_by_blocks():
 
 
 def test_labels_tell_plans_apart():
-    plan = BlockPlan(((0, 1),), (0,), (), (1.0,), (((0,), (1,)),), (1.0, 1.0))
-    other = BlockPlan(((0, 1),), (0,), (), (1.0,), (((0, 1), (1,)),), (1.0, 1.0))
+    plan = Plan(((0, 1),), (0,), (), (1.0,), (((0,), (1,)),), (1.0, 1.0))
+    other = Plan(((0, 1),), (0,), (), (1.0,), (((0, 1), (1,)),), (1.0, 1.0))
     assert len({plan.label, other.label}) == 2

@@ -33,11 +33,8 @@ from polybody.algebra.domains import Array, Domain
 from polybody.algebra.many import MANY, Many, numbers
 from polybody.algebra.rotations import cross
 from polybody.constraints.elimination import Elimination, Row, squares
-from polybody.constraints.plan import ZERO, Plan, plan_elimination
+from polybody.constraints.plan import ZERO, Block, Plan, plan_elimination
 from polybody.late import dataclass
-from polybody.properties import cached_property
-
-Block = tuple[tuple[int, ...], tuple[int, ...]]  # rows, columns
 
 #: logarithm of growth from which on a block counts as singular, and up to which a square one is taken as it is
 SINGULAR, GOOD = 8.0, 1.0
@@ -53,22 +50,10 @@ COMPARED = 10_000
 FIRST = 6
 
 
-@dataclass(frozen=True)
-class BlockPlan(Plan):
-    """A plan whose pivots are taken together, by blocks in order; `pivots` lists a row for each dependent column."""
-
-    blocks: tuple[Block, ...] = ()
-    weights: tuple[float, ...] = ()  # for each column 1 / (its usual size)²: rows are compared without units
-
-    @cached_property
-    def _text(self) -> str:
-        return f"{self.blocks};{self.sizes};{self.weights}"
-
-
 class BlockElimination:
     """The motions of J along a plan of blocks (`constraints.motions`)."""
 
-    def __init__(self, J: Array, plan: BlockPlan, domain: Domain) -> None:
+    def __init__(self, J: Array, plan: Plan, domain: Domain) -> None:
         self.domain, self.independent, self.shape = domain, plan.independent, J.shape
         self._weights = plan.weights
         self.rows: list[Row] = [
@@ -288,10 +273,10 @@ def _dot(a: Array, b: Array) -> Any:
 
 def eliminated(J: Array, plan: Plan, domain: Domain) -> Elimination | BlockElimination:
     """The motions of J along a plan of either kind."""
-    return BlockElimination(J, plan, domain) if isinstance(plan, BlockPlan) else Elimination(J, plan, domain)
+    return BlockElimination(J, plan, domain) if plan.blocks else Elimination(J, plan, domain)
 
 
-def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> BlockPlan | None:
+def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | None:
     """The plan by blocks for J samples (k, m, n), with the rank of another; `kept` columns stay independent.
 
     None where rows repeat others by their numbers, where blocks are singular at most samples, and of large mechanisms.
@@ -318,7 +303,7 @@ def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> BlockPl
     dependent = {c for _, c in pivots}
     independent = tuple(c for c in range(used.shape[1]) if c not in dependent)
     redundant = tuple(r for r in range(used.shape[0]) if r not in set(filled))
-    return BlockPlan(pivots, independent, redundant, tuple(trial.sizes), tuple(trial.blocks), trial.weights)
+    return Plan(pivots, independent, redundant, tuple(trial.sizes), tuple(trial.blocks), trial.weights)
 
 
 class _Trial:
@@ -331,7 +316,7 @@ class _Trial:
         common = _middle(np.sqrt((samples**2).sum(axis=1)))
         self.count = len(samples)
         self.weights = tuple(float(4.0 ** -np.round(np.log2(x))) if x > 0 else 1.0 for x in common)
-        self.elimination = BlockElimination(J, BlockPlan((), (), (), (), (), self.weights), MANY)
+        self.elimination = BlockElimination(J, Plan((), (), (), (), (), self.weights), MANY)
         self.blocks: list[Block] = []
         self.sizes: list[float] = []  # to a power of two
 
@@ -425,4 +410,4 @@ def _divided(A: Array, rows: list[int], columns: list[int]) -> tuple[float, list
     return best
 
 
-__all__ = ["BlockElimination", "BlockPlan", "eliminated", "multiplied", "plan_blocks"]
+__all__ = ["BlockElimination", "eliminated", "multiplied", "plan_blocks"]

@@ -21,6 +21,7 @@ from polybody.properties import cached_property
 
 Array = np.ndarray
 Row = dict[int, tuple[float, ...]]
+Block = tuple[tuple[int, ...], tuple[int, ...]]  # rows, columns
 
 #: an entry smaller than this part of its row's largest is no pivot, unless there is no better
 GOOD = 0.2
@@ -35,13 +36,17 @@ ZERO = 1e-9
 class Plan:
     """Pivots (row, column) in order; independent columns; rows that repeat others; the size of each pivot's row.
 
-    Sizes are those of the samples, to a power of two: near singular configurations whole rows vanish.
+    Sizes are those of the samples, to a power of two: near singular configurations whole rows vanish. With `blocks`
+    pivots are taken together, by blocks in order (`constraints.blocks`); `pivots` then has a row for each dependent
+    column.
     """
 
     pivots: tuple[tuple[int, int], ...]
     independent: tuple[int, ...]
     redundant: tuple[int, ...]
     sizes: tuple[float, ...]
+    blocks: tuple[Block, ...] = ()
+    weights: tuple[float, ...] = ()  # of blocks, for each column 1 / (its usual size)²: rows are compared without units
 
     @property
     def dependent(self) -> tuple[int, ...]:
@@ -57,6 +62,8 @@ class Plan:
 
     @cached_property
     def _text(self) -> str:
+        if self.blocks:
+            return f"{self.blocks};{self.sizes};{self.weights}"
         return ";".join(f"{r},{c},{size:g}" for (r, c), size in zip(self.pivots, self.sizes, strict=True))
 
 
@@ -194,4 +201,4 @@ def growth(J: Array, plan: Plan) -> float:
     return total
 
 
-__all__ = ["Plan", "growth", "plan_elimination", "resized"]
+__all__ = ["Block", "Plan", "growth", "plan_elimination", "resized"]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.constraints.blocks import BlockPlan
 from polybody.constraints.plan import Plan
 from polybody.model.assembly import STATE_TOLERANCE
 from polybody.model.batches import batch_shape
@@ -86,7 +85,7 @@ def growth_limit(quantity: Quantity, plan: Plan) -> float:
     """The growth up to which an answer along a plan is believed."""
     if refers_to_coordinates(quantity) or quantity.name.startswith((*DRIVEN, "projection_step")):
         return GROWTH
-    return GROWTH_BLOCKS if isinstance(plan, BlockPlan) else GROWTH_FREE
+    return GROWTH_BLOCKS if plan.blocks else GROWTH_FREE
 
 
 def doubtful(told: Array, limit: float | None = None) -> Array:
