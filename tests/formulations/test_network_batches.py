@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import polybody as pb
-from mechanisms import random_pose
+from mechanisms import closed_tree, random_pose
 from polybody.algebra.rotations import matrix_quaternion
 from polybody.errors import InputError
 from polybody.formulations.network.batched import solve_many
 from polybody.mechanism.kinds import joint_model
+from polybody.model.validation import model_from
 
 Y, Z, W = np.eye(6)[[1, 2, 5]]
 
@@ -92,3 +93,14 @@ def test_a_motion_without_mass_is_named_with_its_state() -> None:
     zero = np.zeros((3, model.nv))
     with pytest.raises(pb.PolybodyError, match=r"'to_c'.*state 0"):
         model.forward_dynamics(zero, zero, zero, formulation="network")
+
+
+def test_rounding_left_of_rows_that_repeat_others_makes_no_equations() -> None:
+    """Two of three rows are zero at every state; scaled, the rounding left of them changed the motion."""
+    rng = np.random.default_rng(186)
+    description, _ = closed_tree(rng)
+    model = model_from(description, warn=False)
+    q = model.random_configuration(rng, size=50)
+    v, tau = model.assemble_velocity(q, rng.normal(size=(50, model.nv))), rng.normal(size=(50, model.nv))
+    wanted = model.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau, formulation="network"), wanted, rtol=0, atol=1e-9)

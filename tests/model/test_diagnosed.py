@@ -28,6 +28,25 @@ def test_pieces_of_a_batch_give_the_same_bits(small_pieces, monkeypatch):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.parametrize("name", ["four-bar", "five-bar"])
+def test_inverse_dynamics_of_many_states_is_that_of_few(name):
+    """Pieces of the size that users meet, each with the accelerations of its own states; none passes unseen."""
+    model, rng = pb.load(name), np.random.default_rng(1)
+    q = model.random_configuration(rng, size=500)
+    v = model.assemble_velocity(q, rng.normal(size=(500, model.nv)))
+    a = model.forward_dynamics(q, v, rng.normal(size=(500, model.nv)))
+    pick = rng.integers(500, size=200_000)
+    wanted = model.inverse_dynamics(q, v, a)
+    many = [x[pick] for x in (q, v, a)]
+    np.testing.assert_array_equal(model.inverse_dynamics(*many), wanted[pick])
+    out = np.empty_like(many[2])
+    model.inverse_dynamics(*many, out=out)
+    np.testing.assert_array_equal(out, wanted[pick])
+    many[2][171_234] += 1.0
+    with pytest.raises(pb.PolybodyError, match="171234"):
+        model.inverse_dynamics(*many)
+
+
 def test_a_state_off_its_loops_is_counted_in_the_whole_batch(small_pieces):
     model = pb.load("five-bar")
     q = model.random_configuration(0, size=300)

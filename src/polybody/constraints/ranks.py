@@ -18,6 +18,8 @@ NEAR = 1e-4
 #: matrices from which on the inverses of their squares are looked at: a quarter of the time of singular values;
 #: conditions of such squares that rounding does not reach
 SOME, CLEAR = 16, 1e10
+#: entries of a projector, which has a norm of one or zero, that are rounding
+ROUNDING = 1e-13
 
 
 def ranked_svd(
@@ -93,10 +95,12 @@ def _square(J: Array) -> Array:
 
 
 def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
-    """1 − J⁺J, (..., n, n)."""
+    """1 − J⁺J, (..., n, n); what does not move has zeros: the rank of columns is relative, and rounding would count."""
     _, s, Vt, kept = ranked_svd(_square(J), tolerance)
     Y = Vt[..., : s.shape[-1], :] * kept[..., :, None]
-    return np.eye(J.shape[-1]) - np.swapaxes(Y, -1, -2) @ Y
+    P = np.eye(J.shape[-1]) - np.swapaxes(Y, -1, -2) @ Y
+    P[np.abs(P) < ROUNDING] = 0.0
+    return P
 
 
 __all__ = ["NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space", "pseudo_inverse", "ranked_svd",

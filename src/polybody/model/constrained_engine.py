@@ -32,7 +32,7 @@ from polybody.model.code_length import is_short, is_short_for, motions_somewhere
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed, growth_limit
 from polybody.model.engine import Request, in_parts
-from polybody.model.plans import Plans, share_plan
+from polybody.model.plans import Plans, all_held, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import Recorded, trace
@@ -75,6 +75,7 @@ class ConstrainedEngine:
         self.driven = tuple(int(k) for k in actuated(self.mechanism))
         self._kernels: dict[str, Kernel] = {} if kin is None else kin._kernels
         self._shares: dict[str, Plan | None] = {} if kin is None else kin._shares
+        self._held: dict[str, bool] = {} if kin is None else kin._held
         self._others: dict[str, tuple[Plan, ...]] = {} if kin is None else kin._others
         self._chosen: tuple[int, ...] | None = None if kin is None else kin._chosen
         self._exact: dict[str, bool] = {} if kin is None else kin._exact
@@ -404,10 +405,16 @@ class ConstrainedEngine:
         """Whether the drives can hold every motion, where the text asks them to."""
         if not quantity.name.startswith(DRIVEN):
             return True
+        if plan.label not in self._held:
+            self._held[plan.label] = self._holds(plan, q)
+        return self._held[plan.label]
+
+    def _holds(self, plan: Plan, q: Array) -> bool:
         shares = self._share_plan(plan, q)
         if len(self.driven) == len(plan.independent):
             return shares is not None and len(shares.pivots) == len(self.driven)
-        return len(self.driven) > len(plan.independent)
+        # drives of some motions may be many while another has none: the matrix of their shares would be singular
+        return len(self.driven) > len(plan.independent) and all_held(self.plans.samples(q), plan, self.driven)
 
     def can_hold(self, plan: Plan) -> bool:
         """Whether the drives can hold every motion, along a plan."""

@@ -3,7 +3,8 @@
 
 Most entries of A are 0 and ±1 of circuits, cut-sets and levers. Unknowns other than accelerations are eliminated on
 pivots that are ±1 in every state, sparsest first; a Stewart platform's 420 equations become some 60. What is left is
-written out for as many states at a time as take some megabytes: regular systems are solved by their inverse and one
+written out for as many states at a time as take some megabytes, rounding that is left of rows which repeat others as
+zeros (to scale it would make equations of it): regular systems are solved by their inverse and one
 refinement, singular ones (redundant constraints) by singular values, as `elimination` does it for one state. States
 without a unique motion raise an error; which, and why, a single state's call says.
 """
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: bytes of the matrices that are solved together; factors and singular vectors take four times as much beside them
 TOGETHER = 4 << 20
+#: part of the largest terms that went into an equation below which an entry is rounding
+CANCELLED = 1e-13
 
 
 def forward_accelerations(
@@ -41,14 +44,17 @@ def forward_accelerations(
     unknowns = np.arange(tableau.size)
     moving = np.concatenate([unknowns[tableau.columns[("a", name)]] for name in net.parts.joints])
     wanted = np.concatenate([unknowns[tableau.columns[("a", name)]] for name in order])
-    A, B, left = _core(tableau.A, tableau.B[:, -1], set(moving.tolist()), states)
+    A, B, sizes, left = _core(tableau.A, tableau.B[:, -1], set(moving.tolist()), states)
     place = {k: i for i, k in enumerate(left)}
     unique, chosen = np.isin(left, moving), [place[k] for k in wanted.tolist()]
     result = np.empty((states, len(wanted)))
     step = max(1, TOGETHER // (8 * max(len(left), 1) ** 2))
     for first in range(0, states, step):
         some = slice(first, first + step)
-        result[some] = solve_many(A.dense(some), B.dense(some), unique)[:, chosen, 0]
+        size = sizes.dense(some)
+        core = A.dense(some) / size
+        core[np.abs(core) < CANCELLED] = 0.0
+        result[some] = solve_many(core, B.dense(some) / size, unique)[:, chosen, 0]
     return result
 
 
@@ -56,12 +62,14 @@ def _columns(values: dict[str, Array]) -> dict[str, Array]:
     return {name: scalars(x) for name, x in values.items()}
 
 
-def _core(A: Array, b: Array, kept: set[int], states: int) -> tuple[_Entries, _Entries, list[int]]:
-    """The equations that are left once unknowns not in `kept` are eliminated on pivots ±1, and their unknowns."""
+def _core(A: Array, b: Array, kept: set[int], states: int) -> tuple[_Entries, _Entries, _Entries, list[int]]:
+    """The equations that are left once unknowns not in `kept` are eliminated on pivots ±1, the sizes of the terms that
+    went into each, and their unknowns."""
     rows: list[dict[int, Any]] = [
         {j: x for j, x in enumerate(row) if type(x) is Many or x != 0.0} for row in A.tolist()
     ]
     right: list[Any] = b.tolist()
+    sizes = [np.maximum.reduce(np.broadcast_arrays(1e-300, *map(_size, row.values()))) for row in rows]
     column: list[set[int]] = [set() for _ in rows]  # rows of an unknown
     for i, row in enumerate(rows):
         for j in row:
@@ -76,19 +84,26 @@ def _core(A: Array, b: Array, kept: set[int], states: int) -> tuple[_Entries, _E
             among = pivots(j)
             if among:
                 i = min(among, key=lambda i: len(rows[i]))
-                _eliminate(rows, right, column, i, j)
+                _eliminate(rows, right, sizes, column, i, j)
                 waiting.remove(j)
                 done.add(i)
     left = sorted(waiting | kept)
     equations = [i for i in range(len(rows)) if i not in done]
     matrix = np.empty((len(equations), len(left)), dtype=object)
     matrix[...] = [[rows[i].get(j, 0.0) for j in left] for i in equations]
-    given = np.empty((len(equations), 1), dtype=object)
+    given, terms = (np.empty((len(equations), 1), dtype=object) for _ in range(2))
     given[:, 0] = [right[i] for i in equations]
-    return _Entries(matrix, states), _Entries(given, states), left
+    terms[:, 0] = [Many(np.broadcast_to(sizes[i], states)) for i in equations]
+    return _Entries(matrix, states), _Entries(given, states), _Entries(terms, states), left
 
 
-def _eliminate(rows: list[dict[int, Any]], right: list[Any], column: list[set[int]], i: int, j: int) -> None:
+def _size(x: Any) -> Any:
+    return np.abs(x.x if type(x) is Many else x)
+
+
+def _eliminate(
+    rows: list[dict[int, Any]], right: list[Any], sizes: list[Any], column: list[set[int]], i: int, j: int
+) -> None:
     """Take row i out of the system, and unknown j with it; its entry there is ±1."""
     own = rows[i]
     sign = own.pop(j)
@@ -107,6 +122,7 @@ def _eliminate(rows: list[dict[int, Any]], right: list[Any], column: list[set[in
                 row[k] = new
                 column[k].add(r)
         right[r] = right[r] - factor * right[i]
+        sizes[r] = np.maximum(sizes[r], _size(factor) * sizes[i])
     column[j] = set()
 
 

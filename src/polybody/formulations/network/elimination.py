@@ -52,10 +52,14 @@ def solve_numbers(A: Array, B: Array) -> Answer:
 
 
 def scaled(A: Array, B: Array) -> tuple[Array, Array, Array]:
-    """(r A c, r B, c): rows and columns (..., n, n) with 1 as their largest entries."""
-    rows = 1 / np.maximum(np.abs(A).max(axis=-1), 1e-300)[..., None]
-    columns = 1 / np.maximum(np.abs(A * rows).max(axis=-2), 1e-300)
+    """(r A c, r B, c): rows and columns (..., n, n) with 1 as their largest entries; those of zeros are left."""
+    rows = 1 / _or_one(np.abs(A).max(axis=-1))[..., None]
+    columns = 1 / _or_one(np.abs(A * rows).max(axis=-2))
     return A * rows * columns[..., None, :], B * rows, columns
+
+
+def _or_one(sizes: Array) -> Array:
+    return np.where(sizes == 0, 1.0, np.maximum(sizes, 1e-300))
 
 
 def least_norm(A: Array, B: Array) -> tuple[Array, Array]:
