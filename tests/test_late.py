@@ -54,9 +54,13 @@ class Triple(Pair):
     z: int = 2
 
 
+@pytest.mark.parametrize("before", [0, late.FEW], ids=["filled", "compiled"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_objects_are_made_shown_and_changed_as_by_the_standard_library(options):
+def test_objects_are_made_shown_and_changed_as_by_the_standard_library(options, before):
     ours, wanted = both(**options)
+    some = [ours(k) for k in range(before)]
+    assert [x.a for x in some] == list(range(before))
+    assert hasattr(ours.__init__, "frozen")  # not compiled yet
     for some in (lambda R: R(1), lambda R: R(1, 3.0, [4]), lambda R: R(a=2, c=[5], hidden=9)):
         x, y = some(ours), some(wanted)
         assert repr(x) == repr(y)
@@ -66,10 +70,15 @@ def test_objects_are_made_shown_and_changed_as_by_the_standard_library(options):
         assert repr(dataclasses.replace(x, b=8.0)) == repr(dataclasses.replace(y, b=8.0))
     assert ours(1).c is not ours(1).c
     assert [f.name for f in dataclasses.fields(ours)] == [f.name for f in dataclasses.fields(wanted)]
-    for bad in (lambda R: R(), lambda R: R(1, 2, 3, 4, 5), lambda R: R(1, d=2), lambda R: R(1, derived=2)):
-        for one in (ours, wanted):
+    assert hasattr(ours.__init__, "frozen") is not bool(before)
+    wrong = [(), (1, 2, 3, 4, 5)], [{"d": 2}, {"derived": 2}, {"a": 2}]
+    for values, named in [*((x, {}) for x in wrong[0]), *(((1,), x) for x in wrong[1])]:
+        fresh, wanted = both(**options)
+        for k in range(before):
+            fresh(k)
+        for one in (fresh, wanted):
             with pytest.raises(TypeError):
-                bad(one)
+                one(*values, **named)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -1,8 +1,9 @@
-"""Dataclasses whose text is compiled when the first object is made: `dataclass` as that of the standard library.
+"""Dataclasses whose text is compiled when some objects have been made: `dataclass` as that of the standard library.
 
 The standard one writes six functions as text and compiles them where a class is defined: 1 ms a class, 60 ms of the
-modules that a first simulation imports. Here only `__init__` is made so, by the first call of it; the others are
-functions that all these classes share. `fields`, `replace` and `is_dataclass` of the standard library work as usual.
+modules that a first simulation imports. Here only `__init__` is made so, once it has been called a few times: of most
+classes a first simulation makes one object or two, which are filled field by field. The others are functions that all
+these classes share. `fields`, `replace` and `is_dataclass` of the standard library work as usual.
 
 Frozen classes are not to be mixed with the standard library's in one line of inheritance.
 """
@@ -18,6 +19,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
+FEW = 8  # objects that are made before text is compiled, which takes as long as to fill some fifty
 
 
 @overload
@@ -48,15 +50,51 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True) -> A
 
 
 def _first(cls: type, frozen: bool) -> Callable[..., None]:
-    """What makes the first object: it puts the compiled text in its own place."""
+    """What makes the first objects: then it puts the compiled text in its own place."""
+    left = FEW
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        made = _init(cls, frozen)
+        nonlocal left
+        left -= 1
+        if left >= 0 and _filled(self, cls, frozen, values, named):
+            return
+        made = _init(cls, frozen)  # who is given what it does not take says so
         cls.__init__ = made  # type: ignore[method-assign]
         made(self, *values, **named)
 
     __init__.frozen = frozen  # type: ignore[attr-defined]
     return __init__
+
+
+def _filled(self: Any, cls: type, frozen: bool, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Whether these are values of the fields; then they are set as `_init` sets them."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    places = [one.name for one in fields if one.init and not one.kw_only]
+    given = dict(zip(places, values, strict=False))
+    taken = {one.name for one in fields if one.init}
+    needed = {one.name for one in fields if one.init and one.default is MISSING and one.default_factory is MISSING}
+    if len(values) > len(places) or given.keys() & named.keys() or not named.keys() <= taken:
+        return False
+    given |= named
+    if not needed <= given.keys():
+        return False
+    for one in fields:
+        name = one.name
+        if name in given:
+            value = given[name]
+        elif one.default_factory is not MISSING:
+            value = one.default_factory()
+        elif one.init:
+            value = one.default
+        else:  # an attribute of the class, or nobody's
+            continue
+        if frozen:
+            self.__dict__[name] = value  # past its own refusal
+        else:
+            setattr(self, name, value)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+    return True
 
 
 def _init(cls: type, frozen: bool) -> Callable[..., None]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polybody.kernels import build
+from polybody.kernels.tape import table_of
 from polybody.model.numbering import Numbering
 from polybody.model.tracing import Recorded
 from polybody.quantities.derivatives import graph_domain
@@ -36,6 +37,8 @@ def test_tapes_of_one_numbering_are_those_of_their_own(seed):
         tapes = alone.tape(), beside.tape()
         assert len(tapes[0].nodes) == len(tapes[1].nodes)
         assert all(a < n for n in range(len(tapes[1].nodes)) for a in tapes[1].arguments(n))
+        for own, wanted in zip(tapes[1].columns(), table_of(tapes[1].nodes), strict=True):
+            assert np.array_equal(own, wanted)  # a later tape has the arrays of earlier ones, and its own
         ports = [("x", 4), ("c", 4)], [("y", (len(results),))]
         found = [build("f", *ports, lambda t=t: t, f"numbering {seed} {k} {j}")(*states) for j, t in enumerate(tapes)]
         np.testing.assert_allclose(found[1], found[0], rtol=1e-14, atol=1e-14)

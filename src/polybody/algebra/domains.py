@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.algebra.graph import Node, binary, choice, express, leaf, number, unary
+from polybody.algebra.graph import LEAF, Node, binary, choice, express, leaf, number, unary
 
 Scalar = Any
 Array = np.ndarray
@@ -389,7 +389,10 @@ class GraphDomain(FoldingDomain):
     def variables(self, name: str, n: int) -> tuple[Any, Array]:
         """A CasADi column of n fresh symbols, and the same as an object array of nodes."""
         column = self._casadi.SX.sym(name, n)
-        return column, self.scalars(column)
+        nodes = np.empty(n, dtype=object)
+        for i, symbol in enumerate(column.elements()):  # not `scalars`, which asks of each whether it is a constant
+            nodes[i] = Node(LEAF, sx=symbol)
+        return column, nodes
 
     def scalars(self, column: Any) -> Array:
         """The entries of a CasADi column as an array of nodes."""

@@ -49,7 +49,10 @@ class Node:
     __slots__ = ("_sx", "a", "b", "op", "serial")
 
     def __init__(self, op: str, a: Any = None, b: Any = None, sx: Any = None) -> None:
-        self.op, self.a, self.b, self._sx = op, a, b, sx
+        self.op = op  # one by one: four at once go through a tuple
+        self.a = a
+        self.b = b
+        self._sx = sx
         self.serial = _serial()
 
     @property

@@ -510,22 +510,23 @@ def _hash(record: Any, write: Callable[[bytes], Any]) -> None:
 
     First answers wait for it: an array is written as its bytes, not number by number.
     """
-    if isinstance(record, np.ndarray) and record.dtype == np.float64:
+    if record is None:  # most fields are
+        write(b"s4 None")
+    elif isinstance(record, np.ndarray) and record.dtype == np.float64:
         write(b"a%r" % (record.shape,))
         write((record + 0.0).tobytes())
     elif isinstance(record, float):
         write(b"f" + (record + 0.0).hex().encode())
-    elif record is None or isinstance(record, str | int):
+    elif isinstance(record, (str, int)):
         write(b"s%d %r" % (len(str(record)), record))
-    elif isinstance(record, tuple | list):
+    elif isinstance(record, (tuple, list)):
         write(b"[%d" % len(record))
         for x in record:
             _hash(x, write)
-    elif (names := _names_of(type(record))) is not None:
+    elif (names := _names_of_motion(type(record))) is not None:
         write(type(record).__name__.encode())
         for name in names:
-            if name not in NOT_OF_MOTION:
-                _hash(getattr(record, name), write)
+            _hash(getattr(record, name), write)
     else:  # what is rare
         text = json.dumps(as_data(record), sort_keys=True)
         write(b"j%d %s" % (len(text), text.encode()))
@@ -535,6 +536,13 @@ def _hash(record: Any, write: Callable[[bytes], Any]) -> None:
 def _names_of(kind: type) -> tuple[str, ...] | None:
     """The fields of a record's class; None of other classes."""
     return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+
+
+@functools.cache
+def _names_of_motion(kind: type) -> tuple[str, ...] | None:
+    """Those of them that affect the motion."""
+    names = _names_of(kind)
+    return None if names is None else tuple(name for name in names if name not in NOT_OF_MOTION)
 
 
 def same_description(a: Description, b: Description) -> bool:

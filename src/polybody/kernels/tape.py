@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
@@ -89,14 +89,7 @@ class Tape:
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """(op, arguments) of all nodes as arrays; arguments (nodes, 3), −1 where there is none, products as fused."""
         if self._table is None or len(self._table[0]) != len(self.nodes):
-            flat = chain.from_iterable(self.nodes)  # a third of the time of np.array
-            table = np.fromiter(flat, dtype=float, count=3 * len(self.nodes)).reshape(-1, 3)
-            op = table[:, 0].astype(np.int64)
-            given = np.full((len(op), 3), -1, dtype=np.int64)
-            for k, least in ((0, 1), (1, 2)):
-                has = is_one_of(op, [code for code, arity in ARITY.items() if arity >= least])
-                given[has, k] = table[has, 1 + k].astype(np.int64)
-            self._table = op, given
+            self._table = table_of(self.nodes)
         op, given = self._table
         if self.products:
             given = given.copy()
@@ -280,7 +273,7 @@ def products(tape: Tape) -> Products:
     """Every product that only one sum or difference uses, with that one."""
     op, given = tape.columns()
     needed = np.zeros(len(op), dtype=bool)
-    needed[reachable(tape)] = True
+    needed[needed_of(given, tape.asked())] = True
     used = given[needed].ravel()
     uses = np.bincount(used[used >= 0], minlength=len(op)) + tape.asked()
     alone = (op == ca.OP_MUL) & (uses == 1)
@@ -333,6 +326,18 @@ def needed_of(given: np.ndarray, asked: np.ndarray) -> np.ndarray:
         last[below] = places = np.arange(len(below))
         dead = below[last[below] == places]  # each once: `np.unique` imports more than a first answer has time for
     return np.flatnonzero(alive)
+
+
+def table_of(nodes: Sequence[tuple[int, float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """(op, arguments) of nodes, as `Tape.columns` has them."""
+    flat = chain.from_iterable(nodes)  # a third of the time of np.array
+    table = np.fromiter(flat, dtype=float, count=3 * len(nodes)).reshape(-1, 3)
+    op = table[:, 0].astype(np.int64)
+    given = np.full((len(op), 3), -1, dtype=np.int64)
+    for k, least in ((0, 1), (1, 2)):
+        has = is_one_of(op, [code for code, arity in ARITY.items() if arity >= least])
+        given[has, k] = table[has, 1 + k].astype(np.int64)
+    return op, given
 
 
 def is_one_of(codes: np.ndarray, some: Iterable[int]) -> np.ndarray:

@@ -28,6 +28,7 @@ class Numbering:
         from polybody.kernels.tape import INPUT, Builder
 
         self._columns, self._build, self._place = list(columns), Builder(), dict[int, int]()
+        self._table: tuple[np.ndarray, np.ndarray] | None = None  # of the nodes of all tapes so far
         node = self._build.node
         self._given = [[node(INPUT, k, i) for i in range(column.shape[0])] for k, column in enumerate(columns)]
         self._inputs = {
@@ -50,8 +51,19 @@ class Numbering:
         self._leaves([x for x in order if x.op is LEAF], of_inputs)
         self._number(order)
         outputs = [[place[y.serial] if type(y) is Node else node(CONST, float(y)) for y in array] for array in flat]
-        found = Tape(list(self._build.nodes), outputs, [column.shape[0] for column in self._columns])
+        sizes = [column.shape[0] for column in self._columns]
+        found = Tape(list(self._build.nodes), outputs, sizes, _table=self._grown())
         return found if is_first else pruned(found)
+
+    def _grown(self) -> tuple[np.ndarray, np.ndarray]:
+        """All nodes as arrays: those of an earlier tape have theirs."""
+        from polybody.kernels.tape import table_of
+
+        known = [] if self._table is None else [self._table]
+        rest = table_of(self._build.nodes[sum(len(op) for op, _ in known) :])
+        op, given = zip(*known, rest, strict=True)
+        self._table = np.concatenate(op), np.concatenate(given)
+        return self._table
 
     def _leaves(self, leaves: list[Node], of_inputs: Callable[[Any], Any]) -> None:
         """Leaves are inputs, or expressions of CasADi."""

@@ -22,7 +22,7 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
-from polybody.simulation.compiled import rolled, rolled_middle
+from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.believing import Believing
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
@@ -41,6 +41,7 @@ from polybody.simulation.integrators.tableaux import GIVEN, TABLEAUX
 from polybody.simulation.problem import Problem
 
 if TYPE_CHECKING:
+    from polybody.kernels.stepping_rolled import Between
     from polybody.simulation.compiled.sundials import Sundials
 
 Array = np.ndarray
@@ -179,7 +180,7 @@ class Compiled:
             make=lambda name: self.decisions.text(acting) if name == "actions" else acting.function(name, watch),
             keys={name: f"{made} {own[name]}" if name in own else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
-            between=rolled.parts(acting) | rolled_middle.parts(acting),
+            between=_between(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
             instant=0 if memory is None else memory.width, switching=switching,
@@ -544,6 +545,15 @@ class Compiled:
             self.length = min(2 * self.length, LONGEST_CHUNK)
         elif seconds > SLOW:
             self.length = max(1, self.length // 2)
+
+
+def _between(acting: Acting) -> dict[str, Callable[[], Between]]:
+    """The kernels of long chains that run between the tapes of parts."""
+    if not acting.rolled:
+        return {}
+    from polybody.simulation.compiled import rolled_middle
+
+    return rolled.parts(acting) | rolled_middle.parts(acting)
 
 
 __all__ = ["METHODS", "Compiled"]

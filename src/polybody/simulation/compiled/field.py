@@ -35,7 +35,7 @@ from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
-from polybody.simulation.compiled import bearing, event_texts, middle, rolled, rolled_middle
+from polybody.simulation.compiled import bearing, event_texts, rolled
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.law import Law
 from polybody.simulation.compiled.tracing import key_of
@@ -324,11 +324,13 @@ class Acting:
     def text(self, name: str) -> Any:
         """What of it is traced: to whoever differentiates it, it is a casadi.Function."""
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
-                  "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
-                  "balance": lambda: middle.balance(self), "end": lambda: middle.end(self), **rolled_middle.texts(self),
-                  "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
+                  "slopes": self.slopes, "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
                   "energy": lambda: event_texts.whole_energy(self),
                   "bearing": lambda: event_texts.bearing_levels(self), **rolled.texts(self)}  # fmt: skip
+        if name not in makers:
+            from polybody.simulation.compiled import rolled_middle  # of one method: others' first runs do not wait
+
+            makers |= rolled_middle.texts(self)
         return makers[name]()
 
     def made(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:

@@ -18,6 +18,7 @@ from polybody.algebra.domains import domain
 from polybody.kernels.stepping_rolled import Between, Call
 from polybody.late import dataclass
 from polybody.properties import cached_property
+from polybody.simulation.compiled import middle
 from polybody.simulation.compiled.middle import after, given_of, middle_of
 from polybody.simulation.compiled.rolled import bare, beside, kernel, mass_solve
 
@@ -93,8 +94,10 @@ def _end(acting: Acting) -> Between:
 
 
 def texts(acting: Acting) -> dict[str, Callable[[], Any]]:
-    """Of the tapes around the kernels."""
+    """Of the tapes around the kernels, and of steps without."""
     return {
+        "middle": lambda: middle.middle(acting), "ends": lambda: middle.ends(acting),
+        "balance": lambda: middle.balance(acting), "end": lambda: middle.end(acting),
         "balance_before": lambda: _before_balance(acting), "balance_after": lambda: _after_balance(acting),
         "end_before": lambda: _before_end(acting), "end_after": lambda: _after_end(acting),
     }  # fmt: skip

@@ -16,17 +16,19 @@ p̂ is stepped at sample instants; the law (1) acts at every time between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
-from polybody.paths.path import Path
 from polybody.simulation.controllers.gains import gains
 from polybody.simulation.controllers.own_motion import on_loops, own_columns
 from polybody.simulation.controllers.sampling import Clock
+
+if TYPE_CHECKING:
+    from polybody.paths.path import Path
 
 Array = np.ndarray
 

@@ -5,15 +5,17 @@ With loops it steers the independent coordinates, and the others follow.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.model.model import Model
-from polybody.paths.path import Path
 from polybody.simulation.arguments import require_model
 from polybody.simulation.controllers.gains import gains
 from polybody.simulation.controllers.own_motion import on_loops
+
+if TYPE_CHECKING:
+    from polybody.paths.path import Path
 
 Array = np.ndarray
 

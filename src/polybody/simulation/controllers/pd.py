@@ -5,16 +5,18 @@ log is the manifold's `difference`, so that errors of quaternions are rotation v
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
-from polybody.paths.path import Path
 from polybody.simulation.arguments import require_model
 from polybody.simulation.controllers.gains import gains
+
+if TYPE_CHECKING:
+    from polybody.paths.path import Path
 
 Array = np.ndarray
 
