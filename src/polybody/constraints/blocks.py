@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
-from polybody.algebra.many import MANY, Many, numbers
+from polybody.algebra.many import MANY, Many
 from polybody.algebra.rotations import cross
 from polybody.constraints.elimination import Elimination, Row, squares
 from polybody.constraints.plan import ZERO, Block, Plan, plan_elimination
@@ -115,11 +115,6 @@ class BlockElimination:
                     rows[q][c] = rows[q][c] - value if c in rows[q] else -value
         self._taken.append(_Taken(tuple(R), tuple(C), X, made[: len(C)], factors))
         return scales
-
-    def growth_of(self, R: Sequence[int], C: Sequence[int]) -> Any:
-        """What `take` would add to the growth."""
-        X = multiplied(self._entries(R, C), self.domain)
-        return self.domain.const(np.inf) if X is None else self._amplified(X, C, [self._size(r) for r in R])
 
     def _size(self, r: int) -> Any:
         """The square of a row's size, its columns in their usual sizes."""
@@ -291,12 +286,11 @@ def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | 
         return None
     with np.errstate(all="ignore"):
         trial = _Trial(samples, used)
-        for rows, columns in _legs(trial, used, kept):
+        for rows, columns in _legs(trial.A, used, kept):
             trial.add(rows, columns)
-        fit = trial.score(trial.elimination.growth, each=True) < SINGULAR
-        for rows, columns in _remainder(trial, [r for r in filled if r in trial.elimination.open], kept, fit):
+        for rows, columns in _remainder(trial, [r for r in filled if r in trial.open], kept):
             trial.add(rows, columns)
-        usual = float(_middle(trial.score(trial.elimination.growth, each=True)))
+        usual = float(_middle(_scores(trial.growth)))
     pivots = tuple((r, c) for rows, columns in trial.blocks for r, c in zip(rows, columns, strict=False))
     if len(pivots) != len(filled) or usual >= SINGULAR:
         return None
@@ -307,38 +301,56 @@ def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | 
 
 
 class _Trial:
-    """An elimination of all samples at once, block by block as they are chosen."""
+    """An elimination of all samples at once, block by block as they are chosen; A is J with columns of usual size."""
 
     def __init__(self, samples: Array, used: Array) -> None:
-        J = np.zeros(used.shape, dtype=object)
-        for i, j in np.argwhere(used):
-            J[i, j] = Many(np.ascontiguousarray(samples[:, i, j]))
         common = _middle(np.sqrt((samples**2).sum(axis=1)))
-        self.count = len(samples)
         self.weights = tuple(float(4.0 ** -np.round(np.log2(x))) if x > 0 else 1.0 for x in common)
-        self.elimination = BlockElimination(J, Plan((), (), (), (), (), self.weights), MANY)
+        self.scale = np.sqrt(self.weights)
+        self.A = np.where(used, samples, 0.0) * self.scale
+        self.open = list(range(used.shape[0]))
+        self.growth = np.zeros(len(samples))
         self.blocks: list[Block] = []
         self.sizes: list[float] = []  # to a power of two
 
     def add(self, rows: Sequence[int], columns: Sequence[int]) -> None:
-        self.blocks.append((tuple(rows), tuple(columns)))
-        for size in self.elimination.take(rows, columns):
-            usual = float(_middle(numbers([size], self.count, ())))
-            self.sizes.append(float(2.0 ** np.round(0.5 * np.log2(usual))) if usual > 0 else 1.0)
+        """What `BlockElimination.take` does, in numbers."""
+        R, C, A, k = list(rows), list(columns), self.A, len(columns)
+        own = A[:, R]
+        X, norms = _inverted(own[:, :, C]), (own**2).sum(axis=2)
+        self.blocks.append((tuple(R), tuple(C)))
+        self.growth += (norms[:, None] * X[:, :k] ** 2).sum(axis=(1, 2))
+        for size in _middle(norms).tolist() if k == len(R) else [float(_middle(norms.sum(axis=1)))] * k:
+            self.sizes.append(float(2.0 ** np.round(0.5 * np.log2(size))) if size > 0 else 1.0)
+        made = X @ own
+        self.open = [r for r in self.open if r not in R[:k]]
+        if k < len(R):
+            A[:, R[-1]] = made[:, -1] / np.prod(self.scale[C])  # a vector across columns as they are
+        others = [r for r in self.open if r not in R]
+        A[:, others] -= A[:, others][:, :, C] @ made[:, :k]
+        A[:, :, C] = 0.0
 
-    def score(self, growth: Any, each: bool = False) -> Any:
-        """The logarithm of growth, of each sample or of all: one at which a block vanishes does not decide alone."""
-        found = np.log10(np.nan_to_num(numbers([growth], self.count, ()), nan=np.inf))
-        found = np.minimum(found, SINGULAR)
-        return found if each else float(found.mean())
 
-    def matrix(self, rows: Sequence[int]) -> Array:
-        """What is left of rows, (samples, rows, n)."""
-        A = np.zeros((self.count, len(rows), self.elimination.shape[1]))
-        for k, r in enumerate(rows):
-            for c, value in self.elimination.rows[r].items():
-                A[:, k, c] = numbers([value], self.count, ())
-        return A
+def _inverted(B: Array) -> Array:
+    """X of (1) of many blocks (..., rows, columns)."""
+    n, k = B.shape[-2:]
+    X = multiplied(np.array([[Many(B[..., i, j]) for j in range(k)] for i in range(n)], dtype=object), MANY)
+    assert X is not None
+    return np.stack([x.x for x in X.ravel()], axis=-1).reshape(*B.shape[:-1], n)
+
+
+def _scores(growth: Array) -> Array:
+    """The logarithm of growth: one at which a block vanishes does not decide alone."""
+    return np.fmin(np.log10(growth), SINGULAR)  # of NaN too
+
+
+def _compared(A: Array, choices: Sequence[Block]) -> tuple[Array, Array]:
+    """(their mean scores, X (samples, choices, rows, rows)) of blocks of one size."""
+    R, C = (np.array(x) for x in zip(*choices, strict=True))
+    X = _inverted(A[:, R[:, :, None], C[:, None, :]])
+    norms = (A**2).sum(axis=2)[:, R]
+    growth = (norms[:, :, None] * X[:, :, : C.shape[1]] ** 2).sum(axis=(2, 3))
+    return _scores(growth).mean(axis=0), X
 
 
 def _middle(values: Array) -> Array:
@@ -346,39 +358,39 @@ def _middle(values: Array) -> Array:
     return np.sort(values, axis=0)[len(values) // 2]
 
 
-def _legs(trial: _Trial, used: Array, kept: frozenset[int]) -> list[Block]:
+def _legs(A: Array, used: Array, kept: frozenset[int]) -> list[Block]:
     """Blocks of columns that only two or three rows have."""
     having = {c: frozenset(np.flatnonzero(used[:, c]).tolist()) for c in range(used.shape[1]) if c not in kept}
+    own = {R: [c for c, rows in having.items() if rows and rows <= R] for R in {*having.values()} if 1 < len(R) < 4}
     found: list[Block] = []
     gone: set[int] = set()
-    for R in sorted({x for x in having.values() if 1 < len(x) < 4}, key=lambda x: (len(x), sorted(x))):
-        own = [c for c, rows in having.items() if rows and rows <= R]
-        if R & gone or len(own) < len(R) - 1:
-            continue
-        rows = tuple(sorted(R))
-        square, across = (
-            min(((trial.score(trial.elimination.growth_of(rows, x)), x) for x in combinations(own, size)),
-                default=(SINGULAR, ()))
-            for size in (len(R), len(R) - 1)
-        )  # fmt: skip
+    best: dict[tuple[frozenset[int], int], tuple[float, tuple[int, ...]]] = {}
+    for size, less in ((2, 0), (2, 1), (3, 0), (3, 1)):  # all legs of a kind together
+        legs = [R for R in own if len(R) == size]
+        choices = [(tuple(sorted(R)), x) for R in legs for x in combinations(own[R], size - less)]
+        for (R, x), score in zip(choices, _compared(A, choices)[0].tolist() if choices else (), strict=True):
+            key = frozenset(R), less
+            best[key] = min(best.get(key, (SINGULAR, ())), (score, x))
+    for R in sorted(own, key=lambda x: (len(x), sorted(x))):
+        square, across = (best.get((R, less), (SINGULAR, ())) for less in (0, 1))
         growth, columns = square if square[0] <= max(GOOD, across[0]) else across
-        if growth < SINGULAR:
-            found.append((rows, columns))
+        if growth < SINGULAR and not R & gone:
+            found.append((tuple(sorted(R)), columns))
             gone |= R
     return found
 
 
-def _remainder(trial: _Trial, rest: list[int], kept: frozenset[int], fit: Array) -> list[Block]:
+def _remainder(trial: _Trial, rest: list[int], kept: frozenset[int]) -> list[Block]:
     """Blocks of what is left: the best of all where it is small and dense, else single pivots."""
+    fit = _scores(trial.growth) < SINGULAR
     if not rest or not fit.any():
         return []
-    A = trial.matrix(rest)[fit]
+    A = trial.A[fit][:, rest]
     columns = [c for c in np.flatnonzero(np.abs(A).max(axis=(0, 1)) > 0).tolist() if c not in kept]
     choices = comb(len(rest), 3) * comb(len(columns), 3)
     if choices > TRIED:
-        return [((rest[i],), (j,)) for i, j in plan_elimination(A, kept=kept).pivots]
-    A = A[:: 1 + choices * len(A) // COMPARED] * np.sqrt(trial.weights)
-    _, blocks = _divided(A, list(range(len(rest))), columns)
+        return [((rest[i],), (j,)) for i, j in plan_elimination(A / trial.scale, kept=kept).pivots]
+    _, blocks = _divided(A[:: 1 + choices * len(A) // COMPARED], list(range(len(rest))), columns)
     return [(tuple(rest[i] for i in rows), chosen) for rows, chosen in blocks]
 
 
@@ -390,19 +402,12 @@ def _divided(A: Array, rows: list[int], columns: list[int]) -> tuple[float, list
     choices = [(r, c) for r in combinations(rows, size) for c in combinations(columns, size)]
     if not choices:
         return SINGULAR, []
-    R, C = (np.array(x) for x in zip(*choices, strict=True))
-    B = A[:, R[:, :, None], C[:, None, :]]
-    X = multiplied(np.array([[Many(B[..., i, j]) for j in range(size)] for i in range(size)], dtype=object), MANY)
-    assert X is not None
-    norms = (A**2).sum(axis=2)[:, R]
-    growth = sum(norms[..., s] * X[k, s].x ** 2 for s in range(size) for k in range(size))
-    scores = np.minimum(np.log10(np.nan_to_num(growth, nan=np.inf)), SINGULAR).mean(axis=0)
+    found, X = _compared(A, choices)
+    scores = found.tolist()
     best: tuple[float, list[Block]] = (np.inf, [])
-    for k in np.argsort(scores, kind="stable")[: 1 if len(rows) == size else FIRST]:
+    for k in np.argsort(found, kind="stable")[: 1 if len(rows) == size else FIRST]:
         r, c = choices[k]
-        left = A.copy()
-        inverse = np.stack([np.stack([X[i, j].x[:, k] for j in range(size)], -1) for i in range(size)], -2)
-        left -= A[:, :, list(c)] @ inverse @ A[:, list(r)]
+        left = A - A[:, :, list(c)] @ X[:, k] @ A[:, list(r)]
         others, open_columns = [x for x in rows if x not in r], [x for x in columns if x not in c]
         further, blocks = _divided(np.nan_to_num(left), others, open_columns)
         if scores[k] + further < best[0]:
