@@ -36,10 +36,10 @@ class States:
     def is_regular(self, t: float, y: Array) -> bool:
         """Whether the field may be believed at a state from which a run is to begin.
 
-        Trees have no singular states. Asking for theirs would trace a field that is not used where joints rest at their
-        stops from the start.
+        Trees have no singular states, and a law that is in doubt is called in Python where the state is recorded.
+        Asking for their fields would trace one that is not used where joints rest at their stops from the start.
         """
-        if not (self._of.problem.loops or self._of.acting.doubtful):
+        if not self._of.problem.loops:
             return True
         found = self.answer(t, y)
         self._first = (t, y.copy(), found)
