@@ -9,6 +9,7 @@ Names are imported when they are first used, so that `import polybody` stays lig
 from __future__ import annotations
 
 import ast
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'polybody' has no attribute {name!r}")
     with _uncollected():
         held = None if where == __name__ else getattr(import_module(where), name, None)
-        # a module of that name, or what it holds
-        value: Any = import_module(f"{where}.{name}") if held is None else held
+        # a module of that name, or what it holds; `formulations` is a package that can be called
+        value: Any = import_module(f"{where}.{name}") if held is None else sys.modules.get(f"{__name__}.{name}", held)
     globals()[name] = value
     return value
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -39,3 +42,10 @@ def test_all_five_formulations_and_the_compiled_kernels_agree_on_shipped_models(
     for formulation_name in pb.formulations():
         other = model.inverse_dynamics(q, v, a, formulation=formulation_name)
         np.testing.assert_allclose(other, tau, atol=1e-11 * scale(tau), err_msg=formulation_name)
+
+
+def test_formulations_are_named_by_a_call_and_held_by_their_package_whichever_is_asked_first() -> None:
+    called, held = "pb.formulations()", "pb.formulations.denoc"
+    for first, second in ((called, held), (held, called)):
+        code = f"import polybody as pb; {first}; {second}; assert 'denoc' in pb.formulations()"
+        subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,6 +5,7 @@ called as a function.
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 
 from polybody.formulations.protocol import Formulation, formulation, formulations
@@ -15,6 +16,11 @@ class _Named(ModuleType):
 
     def __call__(self) -> tuple[str, ...]:
         return formulations()
+
+    def __getattr__(self, name: str) -> ModuleType:
+        if name not in formulations():
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(f"{__name__}.{name}")
 
 
 sys.modules[__name__].__class__ = _Named
