@@ -113,9 +113,7 @@ def _may_break(arrays: Sequence[Array], gaps: Array, states: bool) -> bool:
 
 def all_believed(quantity: Quantity, arrays: Sequence[Array], told: Array, limit: float) -> bool:
     """Whether no state of some, (n, 6), is doubtful or off the constraints."""
-    most = told.max(axis=0, initial=0.0)
-    tight = most[:5] < (STATE_TOLERANCE**2, STATE_TOLERANCE**2, limit, LEFTOVER, GROWTH)
-    return bool(tight.all()) and not ("a" in quantity.arguments and _may_break(arrays, told[:, 5], False))
+    return not doubtful(told.max(axis=0, initial=0.0), limit) and _off(quantity, arrays, told) is None
 
 
 __all__ = [
