@@ -17,11 +17,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from first_calls import CALLS, limit, quantities
+from first_calls import CALLS, COMMANDS, limit, quantities
 from rivals import FILES, machine, robots
 
 import polybody as pb
@@ -29,7 +30,7 @@ import polybody as pb
 BASES = {False: "fixed", True: "floating"}
 MODELS = ["UR5", "Panda", "G1", "TALOS", "stewart", "delta", "3-rrr", "hybrid", "bricard", "two-arms", "humanoid"]
 SCRIPT = """
-import sys, time, warnings
+import os, sys, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import polybody as pb
@@ -40,7 +41,14 @@ q, pose = given["q"], given["pose"]
 v = tau = np.zeros(model.nv)
 frame = model.frame_names[-1]
 joint = next(name for name, (own, _) in model.joint_slices().items() if own.stop - own.start == 1)
+port = 20000 + os.getpid() % 20000
 place = model.joint_slices()[joint][0].start
+def recorded():
+    if "tau" not in given:
+        raise pb.InputError("recordings of this benchmark are of trees whose coordinates are plain numbers")
+    return {"t": given["t"], "q": given["q_t"], "v": given["v_t"], "tau": given["tau"]}
+from polybody.description.records import Body
+box = Body("held box", 1.0, inertia=0.01 * np.eye(3))
 def asked(name):
     from polybody.model.engine import Request
     from polybody.quantities.table import quantity
@@ -81,6 +89,17 @@ def once(source: str, base: str, given: str, text: str, tier: str, bytecode: str
     return wall, used
 
 
+def recording(model: pb.Model, q: np.ndarray) -> dict[str, np.ndarray]:
+    """A motion of 2 s with friction, where coordinates are plain numbers; nothing elsewhere."""
+    if model.nq != model.nv or len(model.constraints):
+        return {}
+    t, rates = np.linspace(0, 2, 201), 2 + np.arange(model.nv) % 7
+    angle = np.outer(t, rates)
+    v = 0.3 * rates * np.cos(angle)
+    tau = model.inverse_dynamics(q + 0.3 * np.sin(angle), v, -0.3 * rates**2 * np.sin(angle)) + 0.4 * v
+    return {"t": t, "q_t": q + 0.3 * np.sin(angle), "v_t": v, "tau": tau}
+
+
 def measured(name: str, options: argparse.Namespace, bytecode: str, warm: set[str]) -> list[dict[str, Any]]:
     """Rows of all calls of one robot."""
     rows: list[dict[str, Any]] = []
@@ -89,7 +108,9 @@ def measured(name: str, options: argparse.Namespace, bytecode: str, warm: set[st
     with tempfile.TemporaryDirectory() as folder:
         given = f"{folder}/state.npz"
         q = model.assemble()
-        np.savez(given, q=q, pose=model.pose(q, model.frame_names[-1]), rows=len(model.constraints))
+        pose = model.pose(q, model.frame_names[-1])
+        values = {"q": q, "pose": pose, "rows": np.array(len(model.constraints)), **recording(model, q)}
+        np.savez(given, allow_pickle=False, **values)
         for call in options.calls or calls:
             if call not in warm:
                 once(source, base, given, calls[call], "auto", bytecode)  # bytecode and pages of the files
@@ -110,10 +131,33 @@ def measured(name: str, options: argparse.Namespace, bytecode: str, warm: set[st
     return rows
 
 
+def commanded(name: str, options: argparse.Namespace, bytecode: str) -> list[dict[str, Any]]:
+    """Rows of the commands, from the start of a process to its end."""
+    rows: list[dict[str, Any]] = []
+    _, source, base = loaded(name)
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    for command in options.calls or COMMANDS:
+        times = []
+        for _ in range(options.rounds + 1):  # the first for bytecode and pages of the files
+            with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as folder:
+                words = COMMANDS[command].format(model=source, folder=folder).split()
+                words += ["--base", base] if base and source in words else []
+                environment = {**kept, "POLYBODY_CACHE": cache, "PYTHONPYCACHEPREFIX": bytecode}
+                begun = time.perf_counter()
+                found = subprocess.run([sys.executable, "-m", "polybody", *words], env=environment, capture_output=True)
+                times.append(time.perf_counter() - begun)
+        row: dict[str, Any] = {"model": name, "call": f"polybody {command}"}
+        row |= {"no_answer": found.stderr.decode().strip()} if found.returncode else {"seconds": min(times[1:])}
+        print(f"{name:10s} polybody {command:25s} {row.get('no_answer') or f'{min(times[1:]):.3f} s'}", flush=True)
+        rows.append(row)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", default=MODELS)
     parser.add_argument("--calls", nargs="*", default=[])
+    parser.add_argument("--commands", action="store_true", help="the command line instead of calls")
     parser.add_argument("--optimised", action="store_true")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "first_answers.json")
     parser.add_argument("--rounds", type=int, default=2)
@@ -121,7 +165,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as own:
         warm = set({**CALLS, **quantities(["world", "world"])}) if options.bytecode else set[str]()
-        rows = [row for name in options.robots for row in measured(name, options, options.bytecode or own, warm)]
+        folder = options.bytecode or own
+        rows = [
+            row
+            for name in options.robots
+            for row in (commanded(name, options, folder) if options.commands else measured(name, options, folder, warm))
+        ]
     late = [row for row in rows if row.get("late")]
     print(f"{len(rows)} calls, {len(late)} late")
     options.json.write_text(json.dumps({"machine": machine(), "results": rows}, indent=1) + "\n")

@@ -1,7 +1,8 @@
 """Public calls as text, for `bench_first_answers.py`: each is run once in a process of its own.
 
 Names at hand: pb, np, model, q (closed), v and tau (zeros), frame (the last), pose (its pose), joint (the first with
-one number) and its place in q, folder (an empty one), asked(name) for a quantity of the table.
+one number) and its place in q, folder (an empty one), asked(name) for a quantity of the table, recorded() for a
+recording of a motion of 2 s, box for a body that can be held, port of a page.
 """
 
 from __future__ import annotations
@@ -159,11 +160,52 @@ CALLS = {
                          "dt=1e-3, sample=1e-3)",
     "network": "pb.simulate(pb.network(model), 0.005)",
     "network equations": "pb.network(model).equations()",
+    "notebook model": "model._repr_html_()",
+    "notebook run": "pb.simulate(model, 0.02, q, v)._repr_html_()",
+    "plot": "pb.simulate(model, 0.02, q, v).plot('positions')",
+    "plot to file": "pb.simulate(model, 0.02, q, v).plot('positions', folder + '/positions.png')",
+    "report": "pb.simulate(model, 0.02, q, v).report(folder + '/report.html')",
+    "view": "pb.view(model, port=port, browser=False).close()",
+    "view run": "pb.view(pb.simulate(model, 0.02, q, v), port=port, browser=False).close()",
+    "view live": "pb.view(model, live=True, port=port, browser=False).close()",
+    "share": "pb.simulate(model, 0.02, q, v).share(folder + '/page.html')",
+    "render": "pb.render(folder + '/model.png', model)",
+    "excitation": "pb.excitation(model, harmonics=2, samples=20, iterations=1, tries=1, speed=2.0, effort=np.inf)",
+    "identify": "pb.identify(model, recorded(), terms=('viscous',), cutoff=np.inf, consistent=False)",
+    "identify consistent": "pb.identify(model, recorded(), terms=('viscous',), cutoff=np.inf)",
+    "identify payload": "pb.identify_payload(model, recorded(), recorded(), frame, terms=('viscous',), cutoff=np.inf)",
+    "study of a quantity": "pb.Study(model, {model.body_names[0] + '.mass': {'uniform': [1, 2]}}, samples=100, "
+                           "quantity='gravity_forces', at={'q': q}).run(folder + '/study', workers=1)",
+    "study of rollouts": "pb.Study(model, {'kp': {'uniform': [50, 300]}}, samples=20, rollout={'steps': 10, "
+                         "'dt': 1e-3, 'controller': {'kd': 5.0}}).run(folder + '/study', workers=1)",
+    "grasp": "pb.grasp(model, box, {frame: np.eye(4)})",
+    "grasp forward dynamics": "(lambda g: g.forward_dynamics(g.closed.assemble(), *(np.zeros(g.model.nv),) * 2))"
+                              "(pb.grasp(model, box, {frame: np.eye(4)}))",
+    "legs": "pb.legs([model], frame)",
     "save": "model.save(folder + '/saved.yaml', lossy=True)",
     "save MJCF": "model.save(folder + '/saved.xml', lossy=True)",
     "export_fmu": "pb.export_fmu(model, folder + '/model.fmu', binary=False)",
     "export_c": "pb.export_c(model, folder + '/c', ['inverse_dynamics'])",
 }  # fmt: skip
+#: commands of the command line, each a process of its own, from its start to its end; {folder} is an empty one
+COMMANDS = {
+    "help": "--help",
+    "version": "--version",
+    "models": "models",
+    "info": "info {model}",
+    "check": "check {model}",
+    "count": "count {model}",
+    "loops": "loops {model}",
+    "draw": "draw {model} -o {folder}/drawn.png",
+    "simulate": "simulate {model} -t 0.1 -o {folder}/run",
+    "linearize": "linearize {model} --json",
+    "convert": "convert {model} {folder}/saved.yaml --lossy",
+    "export-c": "export-c {model} {folder}/c -q inverse_dynamics",
+    "network": "network {model} --svg {folder}/graph.svg",
+    "derive": "derive {model} --html {folder}/equations.html",
+    "performance": "performance {model} -o {folder}/performance.html",
+    "demo": "demo --output {folder}/runs",
+}
 #: seconds within which a call answers; those of first derivatives may take longer
 LIMIT, DERIVATIVES = 0.3, 1.0
 SLOWER = ("derivatives", "linearize", "derivative", "sensitivities", "radau", "cvodes", "idas", "midpoint",

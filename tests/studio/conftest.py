@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def show(browser: Browser) -> Iterator[Callable[..., Any]]:
     """Serve something and open it."""
-    from polybody.studio.viewer import Viewer
+    from polybody.studio.viewer.serve import Viewer
     from viewer_page import READY
 
     served: list[Viewer] = []

@@ -21,8 +21,7 @@ pytest.importorskip("trimesh", reason="the viewer's packages are an extra: pip i
 
 from polybody.studio.stage.shapes import body_shapes, inertia_ellipsoid
 from polybody.studio.stage.stage import Stage
-from polybody.studio.viewer import Viewer
-from polybody.studio.viewer.serve import free_port
+from polybody.studio.viewer.serve import Viewer, free_port
 from viewer_page import page_poses, pixels, report, wait_for
 
 

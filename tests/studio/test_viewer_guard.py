@@ -18,7 +18,7 @@ pytest.importorskip("websockets", reason="the viewer's packages are an extra: pi
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from polybody.studio.viewer import Viewer
+from polybody.studio.viewer.serve import Viewer
 
 
 @pytest.fixture(scope="module")

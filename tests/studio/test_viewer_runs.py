@@ -18,7 +18,7 @@ pytest.importorskip("websockets", reason="the viewer's packages are an extra: pi
 pytest.importorskip("trimesh", reason="the viewer's packages are an extra: pip install polybody[viewer]")
 
 from polybody.studio.stage.stage import Stage
-from polybody.studio.viewer import Viewer
+from polybody.studio.viewer.serve import Viewer
 from viewer_page import OUTSIDE, READY, arm_run, page_poses, report, wait_for
 
 

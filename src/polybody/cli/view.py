@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
                 lambda c: c.print(f"wrote {html} ({size / 1e6:.1f} MB)", soft_wrap=True),
             )
             return
-        from polybody.studio.viewer import serve
+        from polybody.studio.viewer.serve import serve
 
         def say(text: str) -> None:
             if as_json and text.startswith("http"):

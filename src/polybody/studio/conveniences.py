@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import html
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +14,7 @@ from typing import Any
 from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.names import counted
-from polybody.networks.trajectory import NetworkTrajectory
 from polybody.simulation import Trajectory
-from polybody.studio.network_results import record_of
 from polybody.studio.record import Record, from_trajectory
 
 STYLE = "border-collapse:collapse;font-size:13px"
@@ -27,13 +24,19 @@ def _records(things: Sequence[Any]) -> tuple[Model, list[Record]]:
     """The model, and the runs of it where runs are given."""
     if not things:
         raise InputError("nothing to show: give a model or runs")
+    from polybody.networks.trajectory import NetworkTrajectory
+
     if isinstance(things[0], Model):
         if len(things) > 1:
             raise InputError("one model is shown at a time; several runs of one model may be shown together")
         return things[0], []
     records = []
     for given in things:
-        thing = record_of(given) if isinstance(given, NetworkTrajectory) else given
+        thing = given
+        if isinstance(given, NetworkTrajectory):
+            from polybody.studio.network_results import record_of
+
+            thing = record_of(given)
         if not isinstance(thing, (Trajectory, Record)):
             raise InputError(f"{type(thing).__name__} is neither a model nor a run")
         records.append(from_trajectory(thing) if isinstance(thing, Trajectory) else thing)
@@ -47,7 +50,7 @@ def view(*things: Any, live: bool = False, q: Any = None, port: int = 8080, brow
     """
     import webbrowser
 
-    from polybody.studio.viewer import Viewer
+    from polybody.studio.viewer.serve import Viewer
 
     model, records = _records(things)
     if live and records:
@@ -113,7 +116,7 @@ def _table(rows: Sequence[tuple[str, Any]]) -> str:
 
 def run_html(run: Trajectory) -> str:
     """A run in a notebook: what it was, whether it is trusted, and its positions."""
-    from polybody.studio.plots import figure_of
+    from polybody.studio.plots import picture_of
 
     rows: list[tuple[str, Any]] = [
         ("run of", run.model.name),
@@ -125,14 +128,12 @@ def run_html(run: Trajectory) -> str:
         rows.append(("stopped", run.stopped))
     if run.happenings:
         rows.append(("events", len(run.happenings)))
-    data = io.StringIO()
-    figure_of(from_trajectory(run), "positions").savefig(data, format="svg", metadata={"Date": None})
-    return f'<div style="max-width:760px">{_table(rows)}{data.getvalue()[data.getvalue().index("<svg") :]}</div>'
+    return f'<div style="max-width:860px">{_table(rows)}{picture_of(from_trajectory(run), "positions").svg()}</div>'
 
 
 def model_html(model: Model) -> str:
     """A model in a notebook: its size and a drawing."""
-    from polybody.studio.drawing import drawing_svg
+    from polybody.studio.sketch import sketch
 
     m = model.mechanism
     kinds: dict[str, int] = {}
@@ -147,7 +148,8 @@ def model_html(model: Model) -> str:
     ]
     if m.closures:
         rows.append(("loops", len(m.closures)))
-    return f'<div style="display:flex;gap:24px;align-items:center">{_table(rows)}{drawing_svg(model)}</div>'
+    drawn = sketch(model, model.assemble()).svg()
+    return f'<div style="display:flex;gap:24px;align-items:center">{_table(rows)}{drawn}</div>'
 
 
 __all__ = ["render", "view"]

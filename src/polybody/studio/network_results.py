@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import html
-import io
 import os
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,13 @@ from polybody.networks.energy import DOMAINS
 from polybody.networks.trajectory import NetworkTrajectory
 from polybody.staging import put, staged
 from polybody.studio.channels import Channel, Item
-from polybody.studio.panels import panels
+from polybody.studio.charts import chart
+from polybody.studio.panels import Panel, panels
 from polybody.studio.plots import STYLE, draw, drawn
 from polybody.studio.record import Record
 from polybody.studio.report import page_text, report_text, rows_table, thinned
 from polybody.studio.results import check_folder, facts_of, fill_data, heading, plain, write_json
+from polybody.studio.strokes import Picture
 
 Array = np.ndarray
 #: what domains call their across and through variables
@@ -89,16 +90,27 @@ def figure_of(run: NetworkTrajectory, quantity: Any = "states", title: str = "")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = _asked(run, quantity)
+    own, found, zero = _content(run, quantity)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 3.6), dpi=140, layout="constrained")
         FigureCanvasAgg(figure)
-        found, zero = [], []
-        for channel, table in chosen:
-            more, none = panels(channel.items, table)
-            found, zero = found + more, zero + none
-        draw(figure, run.t, title or " and ".join(channel.title for channel, _ in chosen), found, zero)
+        draw(figure, run.t, title or own, found, zero)
     return figure
+
+
+def _content(run: NetworkTrajectory, quantity: Any) -> tuple[str, list[Panel], list[str]]:
+    """(title, panels, names of what is zero throughout) of variables."""
+    chosen = _asked(run, quantity)
+    found, zero = [], []
+    for channel, table in chosen:
+        more, none = panels(channel.items, table)
+        found, zero = found + more, zero + none
+    return " and ".join(channel.title for channel, _ in chosen), found, zero
+
+
+def picture_of(run: NetworkTrajectory, quantity: Any) -> Picture:
+    """The plot of variables, for files."""
+    return chart(run.t, *_content(run, quantity))
 
 
 def bode_figure(omega: Any, response: Any, title: str = "", unit: str = "") -> Any:
@@ -147,8 +159,8 @@ def write_network_run(run: NetworkTrajectory, folder: str | os.PathLike[str], *,
         facts = _facts(run, record)
         try:
             for channel, _ in network_channels(run):
-                figure_of(run, channel.key).savefig(fresh / f"{channel.key.replace(' ', '-')}.svg",
-                                                    metadata={"Date": None})
+                file = fresh / f"{channel.key.replace(' ', '-')}.svg"
+                file.write_text(picture_of(run, channel.key).svg(), encoding="utf-8")
             (fresh / "report.html").write_text(_page(run, record, facts), encoding="utf-8")
         except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
             warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
@@ -231,9 +243,7 @@ def network_run_animate(run: NetworkTrajectory, path: Any, model: str | None, **
 
 def network_run_html(run: NetworkTrajectory) -> str:
     """A run in a notebook: what it was, and its states."""
-    data = io.StringIO()
-    figure_of(run, "states").savefig(data, format="svg", metadata={"Date": None})
-    return f"<div>{html.escape(repr(run))}{data.getvalue()[data.getvalue().index('<svg') :]}</div>"
+    return f"<div>{html.escape(repr(run))}{picture_of(run, 'states').svg()}</div>"
 
 
 __all__ = ["bode_figure", "figure_of", "network_channels", "record_of", "write_network_run"]

@@ -1,4 +1,4 @@
-"""Plots of a run: any channel, each unit and size in axes of its own; as figures, PNG and SVG."""
+"""Plots of a run: any channel, each unit and size in axes of its own; as matplotlib's figures, or as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.names import nearest
 from polybody.studio.channels import Channel
+from polybody.studio.charts import MOST_LABELS, chart, colours
 from polybody.studio.panels import Panel, panels
 from polybody.studio.record import Record
+from polybody.studio.strokes import Picture
 
 Array = np.ndarray
 #: the plots of a run's folder: the name of the file and the channel it shows
 PLOTS = {"joints": "positions", "speeds": "velocities", "torques": "forces", "energies": "energy"}
-MOST_LABELS = 24
 FORMATS = (".png", ".svg", ".pdf")
 
 STYLE: Any = {
@@ -52,6 +53,19 @@ def channel_of(record: Record, name: str) -> tuple[Channel, Array]:
     return channel, record.tables()[wanted]
 
 
+def _content(record: Record, name: str) -> tuple[str, list[Panel], list[str]]:
+    """(title, panels, names of what is zero throughout) of one channel."""
+    channel, table = channel_of(record, name)
+    found, zero = panels(channel.items, table)
+    extra = _balance(record) if channel.key == "energy" else None
+    return channel.title, found + ([extra] if extra else []), zero
+
+
+def picture_of(record: Record, name: str) -> Picture:
+    """The plot of one channel, for files."""
+    return chart(record.t, *_content(record, name))
+
+
 def figure_of(record: Record, name: str) -> Any:
     """The figure of one channel, on no screen."""
     import matplotlib
@@ -61,10 +75,7 @@ def figure_of(record: Record, name: str) -> Any:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 3.6), dpi=140, layout="constrained")
         FigureCanvasAgg(figure)
-        channel, table = channel_of(record, name)
-        found, zero = panels(channel.items, table)
-        extra = _balance(record) if channel.key == "energy" else None
-        draw(figure, record.t, channel.title, found + ([extra] if extra else []), zero)
+        draw(figure, record.t, *_content(record, name))
         return figure
 
 
@@ -108,7 +119,7 @@ def draw(figure: Any, t: Array, title: str, found: list[Panel], zero: list[str])
     figure.set_size_inches(8.4, 1.1 + 2.5 * count)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axis, panel in zip(axes, found, strict=False):
-        for color, curve in zip(_colors(len(panel.curves)), panel.curves, strict=True):
+        for color, curve in zip(colours(len(panel.curves)), panel.curves, strict=True):
             dashes = {"dashes": (4, 4 * curve.twins)} if curve.twins else {}
             axis.plot(t, curve.values, label=curve.label, color=color, **dashes)
         axis.set_ylabel("dimensionless" if panel.unit == "1" else panel.unit)
@@ -126,27 +137,16 @@ def draw(figure: Any, t: Array, title: str, found: list[Panel], zero: list[str])
         figure.supxlabel(f"zero throughout: {shown}", fontsize=8, color="#64748b")
 
 
-def _colors(count: int) -> list[Any]:
-    import matplotlib
-
-    if count <= 10:
-        return [matplotlib.colormaps["tab10"](k) for k in range(count)]
-    return [matplotlib.colormaps["turbo"](x) for x in np.linspace(0.05, 0.95, count)]
-
-
 def write_plots(record: Record, folder: Path) -> list[Path]:
     """PNG and SVG of every plot."""
-    import matplotlib
-
     written = []
-    with matplotlib.rc_context(STYLE):
-        for name in PLOTS:
-            figure = figure_of(record, name)
-            for suffix in ("png", "svg"):
-                path = folder / f"{name}.{suffix}"
-                figure.savefig(path, metadata={"Date": None} if suffix == "svg" else None)
-                written.append(path)
+    for name in PLOTS:
+        picture = picture_of(record, name)
+        written += [folder / f"{name}.png", folder / f"{name}.svg"]
+        picture.png(written[-2])
+        written[-1].write_text(picture.svg(), encoding="utf-8")
     return written
 
 
-__all__ = ["FORMATS", "PLOTS", "STYLE", "channel_of", "draw", "drawn", "figure_of", "plotted", "write_plots"]
+__all__ = ["FORMATS", "PLOTS", "STYLE", "channel_of", "draw", "drawn", "figure_of", "picture_of", "plotted",
+           "write_plots"]  # fmt: skip

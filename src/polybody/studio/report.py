@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 from pathlib import Path
 from typing import Any
 
@@ -177,29 +176,12 @@ def _joint_names(record: Record) -> list[str]:
 
 def _pictures(record: Record) -> str:
     """The mechanism at the start, half way and at the end: one camera, one legend beside the drawings."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from polybody.studio.drawing import draw_on, outer_legend, scene_points
+    from polybody.studio.sketch import sketches
 
     times = (0, len(record.t) // 2, len(record.t) - 1)
-    points = np.concatenate([scene_points(record.model, record.q[k]) for k in times])
-    with matplotlib.rc_context({"svg.fonttype": "path", "font.size": 8, "text.parse_math": False}):
-        figure = Figure(figsize=(13.2, 4.1), dpi=110)
-        FigureCanvasAgg(figure)
-        every = []
-        for place, k in enumerate(times):
-            axes: Any = figure.add_axes((0.01 + 0.29 * place, 0.07, 0.27, 0.83), projection="3d", proj_type="ortho")
-            draw_on(axes, record.model, record.q[k], points=points, legend=False)
-            axes.set_box_aspect((1, 1, 1), zoom=0.9)
-            axes.set_title(f"t = {record.t[k]:.3g} s")
-            every.append(axes)
-        outer_legend(figure, every)
-        data = io.BytesIO()
-        figure.savefig(data, format="png")
-    text = base64.b64encode(data.getvalue()).decode()
-    picture = f'<img alt="the mechanism at three times" src="data:image/png;base64,{text}">'
+    drawn = sketches(record.model, [record.q[k] for k in times], [f"t = {record.t[k]:.3g} s" for k in times])
+    text = base64.b64encode(drawn.svg().encode()).decode()
+    picture = f'<img alt="the mechanism at three times" src="data:image/svg+xml;base64,{text}">'
     return f"<section><h2>Motion</h2>{picture}</section>"
 
 

@@ -20,7 +20,6 @@ import platform
 import time
 import zipfile
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +182,7 @@ def facts_of(record: Record, source: str | None) -> dict[str, Any]:
 
 def heading(kind: str) -> dict[str, Any]:
     """What run.json says of every kind of run."""
+    import casadi
     import scipy
 
     from polybody import __version__
@@ -192,7 +192,7 @@ def heading(kind: str) -> dict[str, Any]:
         "kind": kind,
         "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
         "versions": {"polybody": __version__, "python": platform.python_version(), "numpy": np.__version__,
-                     "scipy": scipy.__version__, "casadi": metadata.version("casadi")},
+                     "scipy": scipy.__version__, "casadi": casadi.CasadiMeta.version()},
     }  # fmt: skip
 
 

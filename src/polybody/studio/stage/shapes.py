@@ -10,7 +10,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import url2pathname
 
 import numpy as np
 
@@ -90,7 +89,10 @@ def find_mesh(name: str | None, source: str | None) -> str | None:
     """The file of a mesh: `package://p/rest` is looked for in folders above the model and in ROS_PACKAGE_PATH."""
     if name is None:
         return None
-    name = url2pathname(name.removeprefix("file://")) if name.startswith("file://") else name
+    if name.startswith("file://"):
+        from urllib.request import url2pathname  # with all of HTTP: 40 ms that most models can do without
+
+        name = url2pathname(name.removeprefix("file://"))
     above = [] if source is None else list(Path(source).resolve().parents)
     if not name.startswith("package://"):
         places = [Path(name), *([above[0] / name] if above else [])]

@@ -1,7 +1,4 @@
-"""The web page: a mechanism or a run in the browser, served to this machine alone."""
+"""The web page: a mechanism or a run in the browser, served to this machine alone (`serve.py`).
 
-from __future__ import annotations
-
-from polybody.studio.viewer.serve import Viewer, serve
-
-__all__ = ["Viewer", "serve"]
+Reports and shared pages take its scripts from here without the server, so that nothing is imported for them.
+"""

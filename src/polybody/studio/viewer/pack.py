@@ -12,11 +12,12 @@ import gzip
 import json
 import math
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.studio.stage.meshes import Triangles
+if TYPE_CHECKING:
+    from polybody.studio.stage.meshes import Triangles
 
 Array = np.ndarray
 TYPES = {np.dtype("f4"): "f4", np.dtype("u4"): "u4", np.dtype("u2"): "u2", np.dtype("i1"): "i1", np.dtype("u1"): "u1"}
