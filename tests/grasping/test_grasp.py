@@ -46,7 +46,8 @@ def read(held, q, v, tau):
     assert held._engine.ready(q)
     engine, text = held.closed.engine, motion(held._engine.names).constrained
     closed = Closed(
-        engine.reduced_mechanism, engine.constraints.constraints, along_plan(engine.plans.free(q)), engine.driven
+        engine.reduced_mechanism, engine.constraints.constraints, along_plan(engine.plans.free(q)),
+        engine.drives.columns,
     )
     a, multipliers, moved, _ = text(closed, q, v, tau, domain=FLOAT)
     return a, held._f_e(multipliers), moved, closed.diagnostics(q, v, FLOAT)
@@ -461,7 +462,7 @@ def counted(m: int, base: str) -> tuple[int, int, int]:
     assert wants.settled
 
     def closed() -> Closed:
-        return Closed(tree, system, along_plan(plan), engine.driven)
+        return Closed(tree, system, along_plan(plan), engine.drives.columns)
 
     def inverse(*x, domain):
         return forces(tree, system, wants, held._engine.shares, *x, domain=domain)

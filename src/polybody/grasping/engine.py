@@ -64,7 +64,7 @@ class HeldEngine:
                 except AssemblyError:
                     continue  # one that is out of reach says nothing of the others
             if places:
-                self.closed.choose_at(places[0])
+                self.closed.own.choose_at(places[0])
                 if self.is_compiled:
                     self.closed.plans.free(np.array(places))
                 self._is_ready = True

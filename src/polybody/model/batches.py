@@ -23,6 +23,11 @@ def batch_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
         raise InputError(f"the leading dimensions of {shapes} do not broadcast with each other") from None
 
 
+def first_state(array: Array) -> Array:
+    """The first state of a batch of any shape."""
+    return array.reshape(-1, array.shape[-1])[0]
+
+
 def spread(count: int, most: int) -> list[int]:
     """Up to `most` of the indices below `count`, evenly; not by `np.unique`, whose first call imports `numpy.ma`."""
     return sorted({k * (count - 1) // max(1, most - 1) for k in range(most)}) if count else []

@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT
-from polybody.constraints.assembly import AssemblyError
-from polybody.constraints.blocks import eliminated
 from polybody.constraints.branches import along_plans, covering
-from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
-from polybody.constraints.ranks import null_space, ranks
+from polybody.constraints.ranks import ranks
 from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations import denoc
 from polybody.mechanism.columns import actuated, state_text
@@ -27,12 +23,14 @@ from polybody.mechanism.mechanism import Mechanism
 from polybody.model import configurations, single
 from polybody.model.arguments import finite, into
 from polybody.model.assembly import Assembly
-from polybody.model.batches import batch_shape, raise_by_state
+from polybody.model.batches import batch_shape, first_state, raise_by_state
 from polybody.model.code_length import is_short, is_short_for, motions_somewhere
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed, growth_limit
+from polybody.model.drives import Drives
 from polybody.model.engine import Request, in_parts
-from polybody.model.plans import Plans, all_held, share_plan
+from polybody.model.own_coordinates import OwnCoordinates
+from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import Recorded, trace
@@ -72,13 +70,11 @@ class ConstrainedEngine:
         self.assembly = Assembly(self.tree, self.constraints)
         self.ranked = Ranked(self.tree, self.assembly)
         self.plans = Plans(self.constraints.jacobian, self.assembly.general_place, None if kin is None else kin.plans)
-        self.driven = tuple(int(k) for k in actuated(self.mechanism))
+        driven = tuple(int(k) for k in actuated(self.mechanism))
+        self.drives = Drives(driven, self.plans.samples, None if kin is None else kin.drives)
+        self.own = OwnCoordinates(self.assembly, self.constraints.jacobian, None if kin is None else kin.own)
         self._kernels: dict[str, Kernel] = {} if kin is None else kin._kernels
-        self._shares: dict[str, Plan | None] = {} if kin is None else kin._shares
-        self._held: dict[str, bool] = {} if kin is None else kin._held
         self._others: dict[str, tuple[Plan, ...]] = {} if kin is None else kin._others
-        self._chosen: tuple[int, ...] | None = None if kin is None else kin._chosen
-        self._exact: dict[str, bool] = {} if kin is None else kin._exact
         self._has_mass = False
 
     def at(self, values: Array) -> ConstrainedEngine:
@@ -94,66 +90,11 @@ class ConstrainedEngine:
 
     @property
     def independent(self) -> tuple[int, ...]:
-        """Columns chosen once for the model: driven ones where they serve well at a general place."""
+        """Columns chosen once for the model (`model.own_coordinates`)."""
         return self.coordinates()
 
     def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
-        """The model's own independent columns: of the mechanism assembled from neutral, whatever state is asked first.
-
-        Only where that cannot be assembled are they chosen at q.
-        """
-        if self._chosen is None:
-            try:
-                start = self.assembly.from_neutral()
-            except AssemblyError:
-                if q is None or not q.size:
-                    raise
-                start = _first(q)
-                self.assembly.require_closed(start)
-            self._choose(self.assembly.general_place(start))
-        assert self._chosen is not None
-        return self._chosen
-
-    def _chosen_anew(self, q: Array) -> bool:
-        """Whether other columns had to be chosen: in general position near q fewer motions pass than where they were.
-
-        A state is off the constraints by a little, and redundant rows then seem independent: the rank is that of a
-        place which is closed to rounding.
-        """
-        if self._chosen is None:
-            return False
-        self.assembly.require_closed(q)
-        place = self.assembly.general_place(self.assembly.assembled(q, limits=False))
-        if self.assembly.mobile(place) >= len(self._chosen):
-            return False
-        self._choose(place)
-        self.plans.forget()
-        return True
-
-    def _may_lose_motions(self, plan: Plan, q: Array) -> bool:
-        """Whether somewhere fewer motions may pass than were chosen: not where rows beyond the plan's never count."""
-        return self._chosen is not None and (
-            len(self._chosen) != len(plan.independent) or not self.is_exact(plan, q.reshape(1, -1))
-        )
-
-    def is_exact(self, plan: Plan, q: Array) -> bool:
-        """Whether redundant rows vanish to the last digit, since entries of J are zero wherever it moves: then the rank
-        is nowhere higher than the plan's. `q` (..., nq) are states to look near."""
-        if plan.label not in self._exact:
-            J = self.constraints.jacobian(self.assembly.general_place(_first(q))) if plan.redundant else None
-            self._exact[plan.label] = J is None or bool(eliminated(J, plan, FLOAT).leftover == 0)
-        return self._exact[plan.label]
-
-    def choose_at(self, q: Array) -> None:
-        """Choose the columns at an assembled configuration, for who knows a better one than neutral."""
-        if self._chosen is None:
-            self._choose(self.assembly.general_place(q))
-
-    def _choose(self, place: Array) -> None:
-        Z = null_space(self.constraints.jacobian(place))
-        self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])
-        if self._kin is not None and self._kin._chosen is None:  # results at other values refer to the same
-            self._kin._chosen = self._chosen
+        return self.own.columns(q)
 
     @property
     def rank(self) -> int:
@@ -200,7 +141,7 @@ class ConstrainedEngine:
         if request.formulation is not None:
             return self._by_formulation(request, columns)
         plan = None if request.weights is not None else self._plan(request.quantity, columns, q)
-        if plan is None and request.independent is None and self.is_compiled and self._chosen_anew(_first(q)):
+        if plan is None and request.independent is None and self.is_compiled and self._chosen_anew(first_state(q)):
             return self.answer(request)
         if plan is None or not self._can_drive(request.quantity, plan, q):
             return self._by_rank(request, lambda some: self.ranked.answer(some, columns))
@@ -217,7 +158,7 @@ class ConstrainedEngine:
             self._require_on_constraints(request, bad)
         if np.any(again):
             first = np.broadcast_to(q, (*again.shape, q.shape[-1]))[again][0]
-            if request.independent is None and self._may_lose_motions(plan, first) and self._chosen_anew(first):
+            if request.independent is None and self.own.may_lose_motions(plan, first) and self._chosen_anew(first):
                 found = self.answer(replace(request, out=None))
                 return found
             values = self._mended(request, values, again, columns)
@@ -230,7 +171,7 @@ class ConstrainedEngine:
         lead = batch_shape(arrays)
         if not np.prod(lead, dtype=int):
             return self.answer(replace(request, parameters=None, out=None))
-        q, kin = _first(request.arrays[0]), self.at(_first(parameters))
+        q, kin = first_state(request.arrays[0]), self.at(first_state(parameters))
         columns = request.independent or ()
         if request.independent is None and refers_to_coordinates(request.quantity):
             columns = kin.coordinates(q)
@@ -389,6 +330,13 @@ class ConstrainedEngine:
 
     # Inside.
 
+    def _chosen_anew(self, q: Array) -> bool:
+        """Whether fewer motions pass near q than were chosen, so that coordinates and plans are made anew."""
+        if not self.own.chosen_anew(q):
+            return False
+        self.plans.forget()
+        return True
+
     def _plan(self, quantity: Quantity, columns: tuple[int, ...], q: Array) -> Plan | None:
         if not self.is_compiled or not is_short_for(quantity.name, self.mechanism.nv):
             return None
@@ -403,36 +351,19 @@ class ConstrainedEngine:
 
     def _can_drive(self, quantity: Quantity, plan: Plan, q: Array) -> bool:
         """Whether the drives can hold every motion, where the text asks them to."""
-        if not quantity.name.startswith(DRIVEN):
-            return True
-        if plan.label not in self._held:
-            self._held[plan.label] = self._holds(plan, q)
-        return self._held[plan.label]
-
-    def _holds(self, plan: Plan, q: Array) -> bool:
-        shares = self._share_plan(plan, q)
-        if len(self.driven) == len(plan.independent):
-            return shares is not None and len(shares.pivots) == len(self.driven)
-        # drives of some motions may be many while another has none: the matrix of their shares would be singular
-        return len(self.driven) > len(plan.independent) and all_held(self.plans.samples(q), plan, self.driven)
+        return not quantity.name.startswith(DRIVEN) or self.drives.can_hold(plan, q)
 
     def can_hold(self, plan: Plan) -> bool:
         """Whether the drives can hold every motion, along a plan."""
-        return self._can_drive(QUANTITIES["inverse_dynamics"], plan, self.assembly.from_neutral())
+        return self.drives.can_hold(plan, self.assembly.from_neutral())
 
     def shares_of(self, plan: Plan) -> Plan | None:
         """How as many drives as motions share a load, along a plan."""
-        return self._share_plan(plan, self.assembly.from_neutral())
-
-    def _share_plan(self, plan: Plan, q: Array) -> Plan | None:
-        key = plan.label
-        if key not in self._shares:
-            self._shares[key] = share_plan(self.plans.samples(q), plan, self.driven)
-        return self._shares[key]
+        return self.drives.shares(plan, self.assembly.from_neutral())
 
     def _kernel(self, quantity: Quantity, plan: Plan, dtype: type[np.floating] = np.float64) -> Kernel:
         """The kernel along a plan; the last of its results is its diagnostics, or in float32 its doubt."""
-        shares = self._shares.get(plan.label) if quantity.name.startswith(DRIVEN) else None
+        shares = self.drives.known_shares(plan) if quantity.name.startswith(DRIVEN) else None
         is_double = dtype is np.float64
         name = f"{quantity.name} along {plan.label}{shares.label if shares else ''}{'' if is_double else ' float32'}"
         if name not in self._kernels:
@@ -450,8 +381,8 @@ class ConstrainedEngine:
         assert text is not None
 
         def body(*arrays: Array, domain: Any) -> tuple[Array, ...]:
-            passing = along_plans((plan, *others))
-            closed = Closed(mechanism, self.constraints.traced, passing, self.driven, self._shares.get(plan.label))
+            passing, drives = along_plans((plan, *others)), self.drives
+            closed = Closed(mechanism, self.constraints.traced, passing, drives.columns, drives.known_shares(plan))
             values = text(closed, *arrays, domain=domain)
             values = values if isinstance(values, tuple) else (values,)
             if quantity.name in PLAIN:
@@ -523,7 +454,7 @@ class ConstrainedEngine:
     def _require_mass(self, quantity: Quantity, q: Array) -> None:
         """Raise where a mechanism has motions without inertia; asked once, of the first state."""
         if not self._has_mass and "tau" in quantity.arguments:
-            first = _first(q)
+            first = first_state(q)
             if self.mechanism.nv > READ_UP_TO or self.tree.has_kernel(QUANTITIES["mass_matrix"]):
                 M = self.tree.answer(Request(QUANTITIES["mass_matrix"], (first,)))
             else:
@@ -561,7 +492,7 @@ class ConstrainedEngine:
         wide = [np.broadcast_to(x, (*states.shape, x.shape[-1])) for x in (q, *values)]
         parts = [np.atleast_1d(self.constraint_rank(*(x[at] for x in wide))) for at in self._pieces(states)]
         ranks = np.concatenate(parts)
-        kin = self if not values else self.at(_first(values[0]))
+        kin = self if not values else self.at(first_state(values[0]))
         kin.coordinates(q)
         odd = ranks != kin.rank
         if not np.any(odd):
@@ -574,10 +505,6 @@ class ConstrainedEngine:
             f"{kin.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) reports "
             "the rank of each"
         )
-
-
-def _first(q: Array) -> Array:
-    return q.reshape(-1, q.shape[-1])[0]
 
 
 def _alone(values: tuple[Any, ...]) -> Any:

@@ -14,9 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from polybody.constraints.blocks import plan_blocks
-from polybody.constraints.minimal import transfer_to
 from polybody.constraints.plan import Plan, growth, plan_elimination, resized
-from polybody.constraints.ranks import ranks
 from polybody.model.batches import spread
 
 Array = np.ndarray
@@ -179,23 +177,4 @@ def _of_samples(samples: Array, kept: tuple[int, ...] = ()) -> Plan:
     return min((p for p in alone if len(p.pivots) == most), key=lambda p: max(growth(J, p) for J in samples))
 
 
-def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | None:
-    """The plan of G_Aᵀ at the samples, where drives are as many as motions; None otherwise."""
-    if len(driven) != len(plan.independent):
-        return None
-    GA = _of_drives(samples, plan, driven)
-    found = plan_elimination(np.swapaxes(GA[:1], -1, -2))  # the first is in general position
-    return plan_blocks(np.swapaxes(GA, -1, -2), found) or found
-
-
-def all_held(samples: Array, plan: Plan, driven: tuple[int, ...]) -> bool:
-    """Whether the drives together act on every motion, at the first sample, which is in general position."""
-    return int(ranks(_of_drives(samples[:1], plan, driven))[0]) == len(plan.independent)
-
-
-def _of_drives(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Array:
-    """G_A, (samples, drives, motions)."""
-    return transfer_to(samples, np.zeros(samples.shape[:-1]), plan.independent).G[:, list(driven)]
-
-
-__all__ = ["SWITCH", "Followed", "Plans", "all_held", "share_plan"]
+__all__ = ["SWITCH", "Followed", "Plans"]

@@ -76,7 +76,7 @@ def _planned(engine: ConstrainedEngine, request: Request) -> Plan | None:
     if request.independent is None and refers_to_coordinates(quantity):
         columns = engine.coordinates(some)
     plan = engine._plan(quantity, columns, some)
-    if plan is None or not engine._can_drive(quantity, plan, some) or not engine.is_exact(plan, some):
+    if plan is None or not engine._can_drive(quantity, plan, some) or not engine.own.is_exact(plan, some):
         return None
     engine._require_mass(quantity, some)
     return plan
@@ -107,7 +107,7 @@ def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[
     if len(at) <= AT_ONCE and (found := _by_kernel(engine, request, plan, picked)) is not None:
         _put(values, again, at, found)
         return True
-    marks, chosen = np.zeros(len(at), dtype=bool), engine._chosen
+    marks, chosen = np.zeros(len(at), dtype=bool), engine.own.chosen
     some = replace(
         request, arrays=tuple(picked(x) for x in request.arrays), wrenches=picked(request.wrenches), out=None,
         singular=marks,
@@ -123,7 +123,7 @@ def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[
     except PolybodyError:
         by_double(engine, replace(request, out=None), engine.answer)  # its error counts the batch's states
         raise
-    if chosen is not None and engine._chosen != chosen:
+    if chosen is not None and engine.own.chosen != chosen:
         return False
     _put(values, again, at, found if isinstance(found, tuple) else (found,))
     if np.any(marks):

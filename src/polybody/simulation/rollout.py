@@ -25,7 +25,7 @@ from polybody.interrupts import interruptible
 from polybody.mechanism import kinematics
 from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
-from polybody.model.batches import in_pieces
+from polybody.model.batches import first_state, in_pieces
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
 from polybody.model.tracing import Recorded
@@ -267,7 +267,7 @@ class _Advance:
         if self.parameters is None:
             return self.model
         values = self.parameters
-        return self.model.parameters.at(values[index] if index else values.reshape(-1, values.shape[-1])[0])
+        return self.model.parameters.at(values[index] if index else first_state(values))
 
     def in_pieces(
         self, q: Array, v: Array, constants: Array, table: Array | None, steps: int, h: float, dtype: Any

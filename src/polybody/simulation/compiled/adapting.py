@@ -36,7 +36,7 @@ def _adapting(model: Model, law: Adaptive, plan: Planned | None) -> Remembered:
     linear = [i for i, x in enumerate(names) if x.rpartition(".")[2] in OWN]
 
     def closed_of(m: Any) -> Closed | None:
-        return None if own is None else Closed(m, engine.constraints.traced, along_plan(own), engine.driven)  # type: ignore[attr-defined]
+        return None if own is None else Closed(m, engine.constraints.traced, along_plan(own), engine.drives.columns)  # type: ignore[attr-defined]
 
     def wanted(
         m: Any, closed: Closed | None, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain

@@ -95,7 +95,7 @@ def _holding(model: Model, planned: Planned | None, q: Array, domain: Domain, m:
         return gravity
     engine: Any = model.engine
     plan = _plan(model, planned)
-    closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.driven, engine.shares_of(plan))
+    closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.drives.columns, engine.shares_of(plan))
     tau = drive_forces(closed, q, gravity, domain)
     doubts[:] = closed.growth
     return tau
@@ -167,7 +167,7 @@ def _computed_with_loops(model: Model, law: ComputedTorque, name: str, motion: M
         goal, speed, acceleration = motion(t, row, domain)
         kp, kd = c[: model.nv], c[model.nv :]
         wished = acceleration + kinematics.difference(m, q, goal, domain=domain) * kp + (speed - v) * kd
-        closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.driven, shares)
+        closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.drives.columns, shares)
         found = closed.motions(q, domain)
         moved = found.G @ v[u]
         bend = found.follow(closed.system.bias(q, moved, domain=domain))

@@ -168,7 +168,7 @@ class OwnState:
         self.u, self.v, self.beta = v, v, domain.zeros(len(v))
         if own.plan is not None:
             engine: Any = own.model.engine
-            self.closed = Closed(m, engine.constraints.traced, along_plan(own.plan), engine.driven, own.shares)
+            self.closed = Closed(m, engine.constraints.traced, along_plan(own.plan), engine.drives.columns, own.shares)
             found = self.closed.motions(q, domain)
             self.G, self.u = found.G, v[own.u]
             self.v = found.G @ self.u
