@@ -1,6 +1,6 @@
 """Single precision: throughput against float64, and accuracy on every URDF of example-robot-data.
 
-    python benchmarks/bench_single.py [UR5 Panda G1] [--states 16384] [--accuracy | --loops] [--avx2] [--json FILE]
+    python benchmarks/bench_single.py [UR5 Panda G1] [--states N] [--accuracy | --loops [--every]] [--avx2] [--json F]
 
 Throughput of each quantity through the public face, one thread, both precisions in turns, and of `pb.rollout`: steps of
 rk4 of as many states, 50 for arms and 10 for the G1, of which the last state is kept.
@@ -11,8 +11,9 @@ among the states of the robot; inputs are numbers of float32, so that it is the 
 forward dynamics is singular are left out there.
 
 Loops: throughput and accuracy at random states of mechanisms with loops, those left out that float64 answers by
-singular values, as they are or rounded to float32, as both precisions take as long for them. The error of a state is
-over the largest entry of its own answer, or over that of the state in the middle where its own is smaller.
+singular values, as they are or rounded to float32, as both precisions take as long for them; with `--every` as they
+come, quantities left out that have no answer at some. The error of a state is over the largest entry of its own answer,
+or over that of the state in the middle where its own is smaller.
 """
 
 from __future__ import annotations
@@ -86,16 +87,20 @@ def error(model: Any, quantity: str, count: int) -> float:
     return max(float(np.abs(f - w).max() / max(np.abs(w).max(), 1e-30)) for f, w in pairs)
 
 
-def loops(names: list[str], states: int) -> list[dict[str, Any]]:
+def loops(names: list[str], states: int, every: bool = False) -> list[dict[str, Any]]:
     rows = []
     for name in [x for x in LOOPS if x in names] or LOOPS:
-        model, given = closed_states(name, states)
+        model, given = closed_states(name, states, every)
         narrow = {key: x.astype(np.float32) for key, x in given.items()}
         for quantity in ALONG_LOOPS:
             keys, call = QUANTITY_TABLE[quantity].arguments, getattr(model, quantity)
             with pb.threads(1):
-                found = call(*(narrow[k] for k in keys))
-                wanted = call(*(narrow[k].astype(float) for k in keys))
+                try:
+                    found = call(*(narrow[k] for k in keys))
+                    wanted = call(*(narrow[k].astype(float) for k in keys))
+                except PolybodyError as reason:
+                    print(f"{name}, {quantity}: {reason}")
+                    continue
                 work = [lambda given=x, keys=keys, call=call: call(*(given[k] for k in keys)) for x in (given, narrow)]
                 wide, less = (1e9 * seconds / states for seconds in best_of(*work))
             sizes = np.abs(wanted).reshape(states, -1).max(axis=1)
@@ -110,8 +115,9 @@ def loops(names: list[str], states: int) -> list[dict[str, Any]]:
     return rows
 
 
-def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
-    """(the model, random states on the constraints that elimination answers in float64, motions under forces)."""
+def closed_states(name: str, states: int, every: bool = False) -> tuple[Any, dict[str, np.ndarray]]:
+    """(the model, random states on the constraints that elimination answers in float64, or `every`, and motions under
+    forces)."""
     from polybody.model.diagnosed import doubtful, growth_limit
 
     model, rng = pb.load(name), np.random.default_rng(0)
@@ -121,6 +127,8 @@ def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given["a"] = model.forward_dynamics(*given.values())
+    if every:
+        return model, given
     engine: Any = model.engine
     good = np.ones(states, dtype=bool)
     for quantity, plan in along(engine, q):
@@ -176,6 +184,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=16384)
     parser.add_argument("--accuracy", action="store_true", help="the URDF zoo, some minutes")
     parser.add_argument("--loops", action="store_true", help="mechanisms with loops: throughput and accuracy")
+    parser.add_argument("--every", action="store_true", help="states near singular ones too")
     parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "single.json")
     options = parser.parse_args()
@@ -185,7 +194,8 @@ def main() -> None:
     if options.accuracy:
         known["accuracy"] = accuracy()
     elif options.loops:
-        known["loops"] = loops(options.models, options.states)
+        key = "loops, every state" if options.every else "loops"
+        known[key] = loops(options.models, options.states, options.every)
     else:
         found = {"machine": machine(), "throughput": throughput(options.models, options.states)}
         known |= {"avx2": found} if options.avx2 else found

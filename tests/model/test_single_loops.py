@@ -10,6 +10,9 @@ import pytest
 
 import polybody as pb
 from polybody.errors import InputError
+from polybody.model import single
+from polybody.model.diagnosed import doubtful
+from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
 
 SINGLE = np.float32
@@ -90,6 +93,33 @@ def test_a_state_has_the_same_bits_alone_and_in_any_batch():
     out = np.empty(found.shape)
     assert model.forward_dynamics(q, v, tau, out=out) is out
     np.testing.assert_array_equal(out, found)
+
+
+def test_doubtful_states_are_computed_in_parts_with_the_same_bits(monkeypatch):
+    model, given = numbers("stewart")
+    narrow = [given[key] for key in ("q", "v")]
+    wanted, marked = model.bias_forces(*narrow), asked(model, given, "bias_forces")[2]
+    monkeypatch.setattr(single, "AT_ONCE", 3)
+    assert marked.sum() > 2 * single.AT_ONCE
+    np.testing.assert_array_equal(model.bias_forces(*narrow), wanted)
+
+
+def test_states_near_singular_ones_have_answers_of_elimination_that_singular_values_confirm(monkeypatch):
+    """Between the growth that float64 believes for itself and the one that it believes for float32."""
+    model, rng = pb.load("3-rrr"), np.random.default_rng(5)
+    q = model.random_configuration(rng, size=20_000).astype(SINGLE)
+    q, zero = q.astype(float), np.zeros((20_000, model.nv))
+    quantity, engine = QUANTITIES["forward_dynamics"], model.engine
+    plan = engine._plan(quantity, (), q)
+    assert plan.blocks
+    told = engine.eliminated(quantity, q, zero, zero, plan=plan)[-1]
+    near = doubtful(told, 1e8) & ~doubtful(told, single.GROWTH_SINGLE)
+    assert near.sum() > 3
+    state = q[near], zero[near], zero[near]
+    wanted = engine.ranked.answer(Request(quantity, state), ())
+    monkeypatch.setattr(engine.ranked, "answer", lambda *_: pytest.fail("by singular values"))
+    found = model.forward_dynamics(*(x.astype(SINGLE) for x in state))
+    assert errors(found, wanted).max() < 2e-4
 
 
 def test_errors_count_the_states_of_the_batch():

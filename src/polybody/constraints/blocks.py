@@ -79,12 +79,11 @@ class BlockElimination:
     @property
     def spread(self) -> Any:
         """Σ G², every velocity in its usual size."""
-        total = self.domain.const(0)
-        for c, row in enumerate(self.G):
-            for k, value in zip(self.independent, row, strict=True):
-                if not self._is_zero(value):
-                    total = total + value * value * self.domain.const(self._weights[k] / self._weights[c])
-        return total
+        w = self._weights
+        entries = (
+            (value, w[k] / w[c]) for c, row in enumerate(self.G) for k, value in zip(self.independent, row, strict=True)
+        )
+        return self._squares(entries)
 
     def take(self, R: Sequence[int], C: Sequence[int], usual: Sequence[float] = ()) -> list[Any]:
         """Eliminate columns C by rows R; the squares of the sizes that each of its pivots is compared with.
@@ -118,17 +117,25 @@ class BlockElimination:
 
     def _size(self, r: int) -> Any:
         """The square of a row's size, its columns in their usual sizes."""
-        total = self.domain.const(0)
-        for c, value in self.rows[r].items():
-            total = total + value * value * self.domain.const(self._weights[c])
-        return total
+        return self._squares((value, self._weights[c]) for c, value in self.rows[r].items())
 
     def _amplified(self, X: Array, C: Sequence[int], scales: Sequence[Any]) -> Any:
         """Σ (size of row s)² ‖X_s‖², X_s what multiplies that row in the rows of C."""
         total = self.domain.const(0)
         for s, scale in enumerate(scales):
-            for k, c in enumerate(C):
-                total = total + scale * (X[k, s] * X[k, s]) * self.domain.const(1 / self._weights[c])
+            total = total + scale * self._squares((X[k, s], 1 / self._weights[c]) for k, c in enumerate(C))
+        return total
+
+    def _squares(self, weighted: Iterable[tuple[Any, float]]) -> Any:
+        """Σ weight · value², of (value, weight): each of the few different weights is multiplied once."""
+        sums: dict[float, Any] = {}
+        for value, weight in weighted:
+            if not self._is_zero(value):
+                square = value * value
+                sums[weight] = sums[weight] + square if weight in sums else square
+        total = self.domain.const(0)
+        for weight, value in sums.items():
+            total = total + value * self.domain.const(weight)
         return total
 
     def _entries(self, R: Sequence[int], C: Sequence[int]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ Array = np.ndarray
 
 def batch_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
     """The broadcast leading dimensions of arrays whose last axis is the state's."""
+    alike = {a.shape[:-1] for a in arrays}
+    if len(alike) == 1:  # as it mostly is: NumPy's way takes ten times as long
+        return alike.pop()
     try:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     except ValueError:
@@ -53,7 +57,7 @@ def in_pieces(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array],
     from polybody.kernels import memory
 
     lead = batch_shape(arrays)
-    cost *= int(np.prod(lead, dtype=int))
+    cost *= math.prod(lead)
     if cost <= kernel_arrays.PIECE or max(lead, default=1) == 1:
         return into(out, answer(arrays))
     several = None if out is None else out if isinstance(out, tuple) else (out,)
@@ -84,7 +88,7 @@ def raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Ar
     """Raise the error of the first state that has one, with its index in a batch in which these begin at `start`."""
     lead = batch_shape(arrays)
     wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
-    flat = np.arange(int(np.prod(lead, dtype=int)))
+    flat = np.arange(math.prod(lead))
     while len(flat) > 1:  # the first half that has one
         half = flat[: len(flat) // 2]
         places = np.unravel_index(half, lead)

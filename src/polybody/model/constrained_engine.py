@@ -7,6 +7,7 @@ independent there, a rank unlike that of the neighbours) are answered again by s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,7 @@ class ConstrainedEngine:
         columns = request.independent or ()
         if request.independent is None and refers_to_coordinates(request.quantity):
             columns = self.coordinates(q)
-        if not np.prod(lead, dtype=int):
+        if not math.prod(lead):
             shapes = request.quantity.shapes(self._sizes(columns))
             return into(request.out, _alone(tuple(np.empty((*lead, *shape)) for _, shape in shapes)))
         if request.formulation is not None:
@@ -147,13 +148,15 @@ class ConstrainedEngine:
             return self._by_rank(request, lambda some: self.ranked.answer(some, columns))
         return into(request.out, self._by_plan(request, plan, columns))
 
-    def _by_plan(self, request: Request, plan: Plan, columns: tuple[int, ...]) -> Any:
+    def _by_plan(self, request: Request, plan: Plan, columns: tuple[int, ...], limit: float | None = None) -> Any:
+        """The answer along a plan; `limit` is the growth up to which it is believed, where that is not float64's."""
         quantity, q = request.whole, request.arrays[0]
         if quantity.name in PLAIN:
             return self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
         self._require_mass(request.quantity, q)
         kernel = self._kernel(quantity, plan)
-        values, again, bad = diagnosed(kernel, request, self.source.given(), growth_limit(quantity, plan))
+        most = growth_limit(quantity, plan) if limit is None else limit
+        values, again, bad = diagnosed(kernel, request, self.source.given(), most)
         if bad is not None:
             self._require_on_constraints(request, bad)
         if np.any(again):
@@ -169,7 +172,7 @@ class ConstrainedEngine:
         """
         arrays = (*request.all_arrays, parameters)
         lead = batch_shape(arrays)
-        if not np.prod(lead, dtype=int):
+        if not math.prod(lead):
             return self.answer(replace(request, parameters=None, out=None))
         q, kin = first_state(request.arrays[0]), self.at(first_state(parameters))
         columns = request.independent or ()

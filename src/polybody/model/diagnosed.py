@@ -7,6 +7,7 @@ take half a gigabyte: a piece at a time they take some megabytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def diagnosed(
     from polybody.kernels import arrays, memory
 
     lead = batch_shape((*request.all_arrays, *given))
-    cost = BYTES * int(np.prod(lead, dtype=int))
+    cost = BYTES * math.prod(lead)
     if cost <= arrays.PIECE:
         *values, told = kernel(*request.all_arrays, *given)
         return values, doubtful(told, limit), _off(request.quantity, request.arrays, told)
@@ -111,11 +112,4 @@ def _may_break(arrays: Sequence[Array], gaps: Array, states: bool) -> bool:
     return bool(np.any(gaps > OFF * np.square(1 + a + v * v)))
 
 
-def all_believed(quantity: Quantity, arrays: Sequence[Array], told: Array, limit: float) -> bool:
-    """Whether no state of some, (n, 6), is doubtful or off the constraints."""
-    return not doubtful(told.max(axis=0, initial=0.0), limit) and _off(quantity, arrays, told) is None
-
-
-__all__ = [
-    "GROWTH", "GROWTH_BLOCKS", "GROWTH_FREE", "LEFTOVER", "all_believed", "diagnosed", "doubtful", "growth_limit",
-]  # fmt: skip
+__all__ = ["GROWTH", "GROWTH_BLOCKS", "GROWTH_FREE", "LEFTOVER", "diagnosed", "doubtful", "growth_limit"]

@@ -7,6 +7,7 @@ holds for none of them too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -79,7 +80,7 @@ def in_parts(
     shapes = [shape for _, shape in request.quantity.shapes(sizes)]
     arrays = [*request.arrays, *beside, *(x for x in (request.wrenches, request.parameters) if x is not None)]
     last = count + len(beside)
-    numbers = sum(int(np.prod(x, dtype=int)) for x in shapes) + sum(x.shape[-1] for x in arrays)
+    numbers = sum(math.prod(x) for x in shapes) + sum(x.shape[-1] for x in arrays)
     cost = 8 * (ON_THE_WAY * numbers + more)
     marks = np.zeros((*batch_shape(arrays), 1), dtype=bool)
 
