@@ -163,7 +163,7 @@ def _unit(job, x):
 SAMPLES = """
 def _sampled(job, x0, f0, x1, f1, h: float, last, told):  # states at the wanted times of a step, up to its `last`
     t1 = number(last + T)
-    slack = 1e-13 * (1.0 + size(t1))
+    slack = 1e-13 * (1.0 + least(size(t1), 1e3)) + 5e-16 * size(t1)  # as `simulation.moments`
     samples = word(job + SAMPLES)
     k = word(job + NEXT)
     count = word(job + COUNT)

@@ -90,7 +90,8 @@ def _located(job, x0, f0, x1, f1, h: float, low: float, high: float):
             at = number(found)
         put(crossed + 8 * i, at)
         first = least(first, at)
-    same = 1e-12 * (1.0 + size(number(x0 + T) + first * h))
+    late = size(number(x0 + T) + first * h)
+    same = 1e-12 * (1.0 + least(late, 1e3)) + 5e-16 * late
     for i in range(WATCHED):
         together = 0
         if (number(crossed + 8 * i) - first) * h <= same:
@@ -105,7 +106,8 @@ def _crossed(job, x0, f0, x1, f1, h: float):
     low = 0.0
     if word(job + FRESH) == 1:
         put(job + FRESH, 0)
-        moment = most(1e-9 * (1.0 + size(number(x0 + T))), 1e-6 * h)
+        late = size(number(x0 + T))
+        moment = most(1e-9 * (1.0 + least(late, 1e3)) + 5e-16 * late, 1e-6 * h)
         low = least(moment, 0.1 * h) / h
         _look_inside(job, x0, f0, x1, f1, h, low, before)
     found = 0

@@ -27,6 +27,7 @@ from polybody.simulation.arguments import number, positive, sample_times
 from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators.base import Options
+from polybody.simulation.moments import moment
 from polybody.simulation.trajectory import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class _Run:
         if self.kept is None:
             self._keep(until, system, step.y1 if until >= step.t1 else system.project(step.dense()(until)))
         else:
-            dense, slack = None, 1e-13 * (1 + abs(until))
+            dense, slack = None, moment(until)
             while self.next < len(self.kept) and self.kept[self.next] <= until + slack:
                 s = float(self.kept[self.next])
                 if s >= step.t1 - slack:

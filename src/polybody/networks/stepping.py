@@ -24,6 +24,7 @@ from polybody.interrupts import imported
 from polybody.networks.system import System
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, fixed_times
+from polybody.simulation.moments import moment
 
 Array = np.ndarray
 CHUNK = 1024  # fixed steps in one call
@@ -75,7 +76,7 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         solver: Any = getattr(integrate, kind)(rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
                                                first_step=first, **more)
-        marks = [s for s in options.times if t + 1e-13 * (1 + abs(t)) < s < end] + [end]
+        marks = [s for s in options.times if t + moment(t) < s < end] + [end]
         while marks:
             # Steps end at the wanted times: interpolants of large steps have errors that nothing controls.
             if solver.t >= marks[0]:
@@ -119,7 +120,7 @@ def _rk4(system: System, t: float, y: Array, end: float, options: Options) -> It
     """Fixed steps; where nothing is called back, many of them in one call, up to the next wanted time."""
     marks = list(fixed_times(t, end, options.dt))
     whole = len(marks) - 1  # the last one may be shorter
-    wanted = set(np.searchsorted([t1 for _, t1 in marks], np.array(options.times) - 1e-12 * (1 + abs(end))).tolist())
+    wanted = set(np.searchsorted([t1 for _, t1 in marks], np.array(options.times) - moment(end, 1e-12)).tolist())
     done = 0
     while done < len(marks):
         (t0, t1), h = marks[done], marks[done][1] - marks[done][0]
@@ -189,7 +190,7 @@ def _idas(system: System, t: float, y: Array, end: float, options: Options) -> I
         yield from METHODS["dop853"](system, t, y, end, options)
         return
     solve = _idas_solver(system, options)
-    times = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
+    times = [s for s in options.times if t + moment(t, 1e-12) < s < end]
     longest = min(options.max_step, (end - t) / 20)
     marks = [t]
     for s in [*times, end]:

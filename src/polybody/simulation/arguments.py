@@ -12,6 +12,7 @@ from polybody.model.arguments import finite, float_array, positive, require_mode
 from polybody.model.configurations import with_quaternions
 from polybody.model.model import Model
 from polybody.names import counted
+from polybody.simulation.moments import moment
 
 Array = np.ndarray
 
@@ -101,7 +102,7 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
         first, last = float(wanted[0]), float(wanted[-1])
         if not (math.isfinite(first) and math.isfinite(last)):  # then those between them are
             raise InputError("times must be finite increasing numbers")
-        if first < start or last > end * (1 + 1e-12):
+        if first < start or last > end + moment(end):
             raise InputError(f"times must lie between {start:g} and {end:g} s, got {first:g} to {last:g}")
         return wanted
     if sample is None and not adaptive:

@@ -9,6 +9,7 @@ them before they were put back. States within steps: what the polynomials of `in
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -29,6 +30,7 @@ Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
 LOOP_TOLERANCE = 1e-6
 INSIDE_TOLERANCE = 1e-6  # of the largest value
+TIME_TOLERANCE = 1e-5  # m or rad that joints move between two neighbouring times
 ROUNDING = 1e-13  # of energies, over many terms
 SHORT = 1000  # states of a run whose momentum is looked at when it is asked for
 FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without saying how good they must be
@@ -60,6 +62,7 @@ class Audit:
     path: str = "python"  # how steps were taken: "compiled", or "python" and why
     saturation: tuple[Saturation, ...] = ()  # drives that were at their limits, and how long
     inside_error: float = 0.0  # of states within steps of cvodes and idas that were needed, of the largest
+    time_error: float = 0.0  # how far the fastest joint moves between two neighbouring numbers of time, m or rad
     momentum: KeptMomentum | None = field(default=None, compare=False)  # where it must be kept
 
     @property
@@ -197,6 +200,12 @@ def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> floa
     return 10 * (rtol + atol) * max(steps, 10) if adaptive else FIXED_STEP_TOLERANCE
 
 
+def time_error(latest: float, run: Extremes, nq: int, nv: int) -> float:
+    """How far the fastest of the velocities goes between the last time and the number after it."""
+    fastest = max((max(run.most[k], -run.least[k]) for k in range(nq, nq + nv)), default=0.0)
+    return fastest * math.ulp(latest)
+
+
 def limit_excess(stops: Stops, run: Extremes) -> tuple[float, str]:
     """(how far beyond a limit a kept state is, at most, of which joint); a start beyond its limit does not count."""
     worst, where = 0.0, ""
@@ -226,6 +235,11 @@ def doubts_about(audit: Audit, stopped: str | None, passed: str, rtol: float) ->
             f"states within steps, where events are looked for, are off by up to {audit.inside_error:.2g} of the "
             f"largest, where {allowed_inside:.2g} was allowed ({audit.method}): bound the step by max_step"
         )
+    if audit.time_error > TIME_TOLERANCE:
+        doubts.append(
+            f"times so late are not resolved: between two neighbouring numbers joints move by {audit.time_error:.2g}; "
+            "take a smaller start, and add the rest to the times of the result"
+        )
     if stopped is not None:
         doubts.append(f"the run stopped early: {stopped}")
     return tuple(doubts)
@@ -233,5 +247,5 @@ def doubts_about(audit: Audit, stopped: str | None, passed: str, rtol: float) ->
 
 __all__ = [
     "Audit", "allowed_energy", "doubts_about", "energy_balance", "kept_momentum", "limit_excess", "momentum_applies",
-    "stays",
+    "stays", "time_error",
 ]

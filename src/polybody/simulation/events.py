@@ -12,6 +12,7 @@ from polybody.interrupts import imported
 from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
 from polybody.simulation.integrators.base import LOOKS
+from polybody.simulation.moments import moment
 
 Array = np.ndarray
 
@@ -68,7 +69,7 @@ def first_crossing(
     marks = np.linspace(step.t0, step.t1, step.looks + 1)
     states = [step.y0, *(dense(t) for t in marks[1:-1]), step.y1]
     if fresh:
-        marks[0] += min(max(1e-9 * (1 + abs(step.t0)), 1e-6 * (step.t1 - step.t0)), 0.1 * (step.t1 - step.t0))
+        marks[0] += min(max(moment(step.t0, 1e-9), 1e-6 * (step.t1 - step.t0)), 0.1 * (step.t1 - step.t0))
         states[0] = dense(marks[0])
     found: list[tuple[float, int]] = []
     for which, (function, direction) in enumerate(functions):
@@ -80,7 +81,7 @@ def first_crossing(
     if not found:
         return None
     first = min(found)[0]
-    return first, [which for time, which in found if time - first <= 1e-12 * (1 + abs(first))]
+    return first, [which for time, which in found if time - first <= moment(first, 1e-12)]
 
 
 def crosses(before: float, after: float, direction: int) -> bool:

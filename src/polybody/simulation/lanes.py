@@ -24,6 +24,7 @@ from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers.sampling import Sampling
 from polybody.simulation.extremes import extremes
 from polybody.simulation.kept import Kept, Rows
+from polybody.simulation.moments import moment
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY
 from polybody.simulation.run import Run
@@ -204,7 +205,7 @@ def step_times(run: Run) -> tuple[Array, Array] | None:
     if run.kept is None:
         return times, np.arange(count + 1)
     places = np.clip(np.round((run.kept - start) / dt).astype(int), 0, count)
-    if run.kept[0] > start or np.abs(times[places] - run.kept).max() > 1e-13 * (1 + abs(end)):
+    if run.kept[0] > start or np.abs(times[places] - run.kept).max() > moment(end):
         return None
     return times, places
 

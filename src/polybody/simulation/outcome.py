@@ -21,6 +21,7 @@ from polybody.simulation.audit import (
     limit_excess,
     momentum_applies,
     stays,
+    time_error,
 )
 from polybody.simulation.extremes import extremes
 from polybody.simulation.saturation import Saturation, saturations
@@ -67,6 +68,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         path=run.path,
         saturation=_saturation(run, t, v, tau),
         inside_error=run.left_out * run.options.rtol,
+        time_error=time_error(float(t[-1]), reached, problem.nq, problem.nv),
         momentum=momentum,
     )
     if problem.singular or problem.passed:

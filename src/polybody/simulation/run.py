@@ -24,6 +24,7 @@ from polybody.simulation.failures import BlowUp, NotCompiled, SimulationError, c
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.kept import Kept
 from polybody.simulation.loop_batches import returned
+from polybody.simulation.moments import moment
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY, Problem
 from polybody.simulation.switches import Switches, is_of_load
@@ -389,7 +390,7 @@ class Run:
 
     def _keep_inside(self, step: Step, until: float, kept: Array) -> None:
         """The states at the wanted times of a step, put back on its manifold all at once."""
-        slack, problem = 1e-13 * (1 + abs(until)), self.problem
+        slack, problem = moment(until), self.problem
         times = kept[self.next : int(np.searchsorted(kept, until + slack, "right"))].tolist()
         inside = [t for t in times if t < step.t1 - slack]
         if inside:

@@ -17,6 +17,7 @@ from polybody.properties import cached_property
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
 from polybody.simulation.integrators import Interpolant
+from polybody.simulation.moments import moment
 
 Array = np.ndarray
 #: how `stopped` begins after an interrupt
@@ -91,7 +92,7 @@ class Trajectory:
             raise InputError("this run kept no dense output: simulate(..., dense=True)")
         times = float_array("t", t)
         low, high = self.pieces.starts[0], self.pieces.ends[-1]
-        slack = 1e-12 * (1 + abs(high))
+        slack = moment(high, 1e-12)
         if times.size and (np.min(times) < low - slack or np.max(times) > high + slack or np.isnan(times).any()):
             raise InputError(f"t is outside the run, which goes from {low:g} to {high:g} s")
         y = np.array([self.pieces(float(s)) for s in times.ravel()]).reshape(*times.shape, -1)

@@ -12,6 +12,7 @@ from polybody.simulation.integrators.base import LOOKS, Interpolant, Step
 from polybody.simulation.integrators.pieces import LOOKS as LOOKS_OF_PIECES
 from polybody.simulation.integrators.pieces import PARTS, through
 from polybody.simulation.kept import Rows
+from polybody.simulation.moments import moment
 
 if TYPE_CHECKING:
     from polybody.kernels.stepping import Parts
@@ -61,7 +62,7 @@ class Chunk:
         """The samples up to a time, up to rounding."""
         if self.samples is None:
             return None
-        end = t + 1e-13 * (1 + abs(t))
+        end = t + moment(t)
         inside = not len(self.samples) or self.samples.t[-1] <= end
         return self.samples if inside else self.samples[: int(np.searchsorted(self.samples.t, end, "right"))]
 

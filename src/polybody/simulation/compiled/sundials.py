@@ -32,6 +32,7 @@ from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.idas import idas_options, resting_alone
 from polybody.simulation.integrators.pieces import PARTS, resolved, subdivided
 from polybody.simulation.integrators.sundials import CHUNK, LOOP_CHUNK, ahead, horizon, wanted_times
+from polybody.simulation.moments import moment
 from polybody.simulation.problem import Problem
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Sundials:
 
     def _following(self, t: float, end: float) -> Array:
         """Wanted times after t, up to the end."""
-        times = self._times = self._times[np.searchsorted(self._times, t + 1e-12 * (1 + abs(t)), "right") :]
+        times = self._times = self._times[np.searchsorted(self._times, t + moment(t, 1e-12), "right") :]
         if not len(times) or times[-1] > end:
             return np.append(times[times < end], end)
         return times

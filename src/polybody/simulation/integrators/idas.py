@@ -64,7 +64,7 @@ class Idas:
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
             z, sizes, rates = consistent_start(problem, equations.rows, equations.resting, t, y)
             chosen = idas_options(problem, rates, sizes, options)
-            return integrate("idas", graph, problem, t, y, grid, options, {"z0": z}, chosen)
+            return integrate("idas", graph, called, t, y, grid, options, {"z0": z}, chosen)
 
         hint = " (through singular positions of loops take dop853 or rk4)" if problem.loops else ""
         return sundials_steps(f"IDAS{hint}", solve, called, problem, t, y, end, options)

@@ -23,6 +23,7 @@ from polybody.simulation.bridge import bridge, crossing_time
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
 from polybody.simulation.integrators.pieces import LOOKS, PARTS, resolved, subdivided, through
+from polybody.simulation.moments import moment
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -56,7 +57,7 @@ def sundials_steps(
         if across is not None:
             yield across
             before, (t, y) = (t, y), (across.t1, across.y1)
-            times = times[times > t + 1e-12 * (1 + abs(t))]
+            times = times[times > t + moment(t, 1e-12)]
             continue
         grid, said, called.error = times[:chunk], io.StringIO(), None
         states_at = partial(within_pieces, t, y)
@@ -117,7 +118,7 @@ def horizon(problem: Problem, t: float, y: Array, following: float) -> float:
 
 def wanted_times(t: float, end: float, options: Options) -> Array:
     """The driver's sample times after t, at most `max_step` apart, `end` last."""
-    inside = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
+    inside = [s for s in options.times if t + moment(t, 1e-12) < s < end]
     marks = [t, *inside, end]
     fine: list[float] = []
     for a, b in pairwise(marks):
@@ -137,13 +138,17 @@ def solver_options(options: Options) -> dict[str, Any]:
 
 
 def integrate(
-    method: str, equations: dict[str, Any], problem: Problem, t: float, y: Array, grid: Array, options: Options,
+    method: str, equations: dict[str, Any], called: CalledBack, t: float, y: Array, grid: Array, options: Options,
     start: dict[str, Any], chosen: dict[str, Any],
 ) -> tuple[Array, int, int]:
-    """(states at the grid's times, inner steps, rejected tries) of one call; `chosen` are options of the method."""
+    """(states at the grid's times, inner steps, rejected tries) of one call; `chosen` are options of the method.
+
+    SUNDIALS counts its time from t: late times are resolved badly, and its least step is a part of them.
+    """
     import casadi
 
-    solver = casadi.integrator(method, method, equations, t, grid, {**solver_options(options), **chosen})
+    called.begun = t
+    solver = casadi.integrator(method, method, equations, 0.0, grid - t, {**solver_options(options), **chosen})
     answer = solver(x0=y[:-1], **start)
     work = np.asarray(answer["qf"]).ravel() + y[-1]
     told = solver.stats()
@@ -155,7 +160,8 @@ class _TooMany(Exception):
 
 
 class CalledBack:
-    """A Python function (t, x) -> arrays in CasADi's graph, and `slopes` (t, x), its arrays' Jacobians by x.
+    """A Python function (t, x) -> arrays in CasADi's graph, and `slopes` (t, x), its arrays' Jacobians by x. The graph
+    counts time from `begun`.
 
     The first error that either raises is kept: CasADi only says that there was one.
     """
@@ -168,7 +174,7 @@ class CalledBack:
 
         self.error: BaseException | None = None
         self.interrupted = False
-        self.count = 0
+        self.count, self.begun = 0, 0.0
         dense, inputs, owner = casadi.Sparsity.dense, [1, size], self
         latest: list[Any] = [None, None]  # SUNDIALS asks for rates and quadratures one after the other
 
@@ -180,7 +186,7 @@ class CalledBack:
                 owner.raise_interrupt()
                 if owner.count > BUDGET:
                     raise _TooMany
-                return call(float(arguments[0]), np.asarray(arguments[1]).ravel())
+                return call(owner.begun + float(arguments[0]), np.asarray(arguments[1]).ravel())
             except BaseException as error:
                 owner.error = error
                 raise
