@@ -63,6 +63,53 @@ def test_chain_through_its_flat_position_is_taken_across_in_python(steps_in_pyth
     assert run.trusted
 
 
+def swinging() -> tuple[pb.Model, np.ndarray, np.ndarray]:
+    """A parallelogram in gravity that swings through the positions in which it lies flat."""
+    build = pb.Builder("parallelogram", gravity=(0, -9.81, 0))
+    for name in ("left", "top", "right"):
+        build.body(name, 1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    build.joint("a", "revolute", "world", "left")
+    build.joint("b", "revolute", "left", "top", (1, 0, 0), active=False)
+    build.joint("c", "revolute", "world", "right", (2, 0, 0), active=False)
+    build.loop("d", "revolute", "top", "right", (2, 0, 0), (1, 0, 0))
+    model = build.model()
+    return model, model.assemble(np.array([0.5, -0.5, 0.5]), hold=["a"]), np.array([1.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_fixed_steps_pass_flat_positions_in_compiled_code(method: str, steps_in_python: list[float]) -> None:
+    model, q, v = swinging()
+    options: dict[str, Any] = {"method": method, "dt": 1e-3, "sample": 0.05, "limits": "ignore"}
+    runs = []
+    for compiled in (None, False):
+        with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+            runs.append(pb.simulate(model, 2.0, q, v, compiled=compiled, **options))
+    fast, slow = runs
+    assert not steps_in_python
+    assert fast.audit.path == "compiled"
+    assert fast.audit.singular_passages == slow.audit.singular_passages > 1
+    assert slow.audit.singular_evaluations / 2 < fast.audit.singular_evaluations < 2 * slow.audit.singular_evaluations
+    assert np.abs(fast.q - slow.q).max() < 1e-6
+    assert fast.audit.loop_error is not None
+    assert fast.audit.loop_error < 1e-13
+    assert fast.audit.energy_error_relative < 1.01 * slow.audit.energy_error_relative + 1e-7
+
+
+@pytest.mark.parametrize(("method", "most"), [("dop853", 2), ("radau", 4), ("cvodes", 0), ("idas", 0)])
+def test_adaptive_steps_before_and_behind_flat_positions_are_compiled(
+    method: str, most: int, steps_in_python: list[float]
+) -> None:
+    model, q, v = swinging()
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        run = pb.simulate(model, 2.0, q, v, method=method, sample=0.05)
+    assert run.audit.singular_passages > 1
+    assert len(steps_in_python) <= most * run.audit.singular_passages
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        exact = pb.simulate(model, 2.0, q, v, method="rk4", dt=2.5e-4, sample=0.05)
+    assert np.abs(run.q - exact.q).max() < 1e-6
+    assert run.trusted
+
+
 def test_many_states_are_put_back_and_accelerated_as_one_by_one() -> None:
     model, rng = shipped("stewart"), np.random.default_rng(2)
     problem = Problem(model, pb.PD(model, model.neutral(), 3.0, 0.5))

@@ -430,7 +430,8 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     n, stages = parts.padded, 0 if tableau is None else tableau.stages
     looks = tableau.looks if isinstance(tableau, Nodes) else LOOKS
     if isinstance(tableau, Collocation):
-        numbers |= tableau.numbers | radau.layout(parts.size, n) | {"MOST_NEWTON": float(radau.MOST_NEWTON)}
+        numbers |= tableau.numbers | radau.layout(parts.size, n)
+        numbers |= {"MOST_NEWTON": float(radau.MOST_NEWTON), "MOST_DOUBTS": radau.MOST_DOUBTS}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
     if parts.switching is not None:
         numbers |= parts.switching.layout(parts.nq, parts.nv, n, parts.answer)

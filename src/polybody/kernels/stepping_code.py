@@ -35,7 +35,7 @@ JOB = (
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "tick_rows", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
-    "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", *JOB_WORDS,
+    "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", "near", "nearby", *JOB_WORDS,
 )  # fmt: skip
 
 COMMON = """
@@ -99,6 +99,8 @@ def _evaluate(job, x, out):
         _ask(job, mended, out)
         if not number(out + TOLD_AT) < number(job + GROWTH) or not number(out + TOLD_AT + 8) < number(job + NARROW):
             return CANNOT
+        if number(out + TOLD_AT + 8) > number(job + NEAR):
+            put(job + NEARBY, word(job + NEARBY) + 1)
     return 0
 
 def _ask_back(job, x):

@@ -28,6 +28,7 @@ from polybody.properties import cached_property
 
 Array = np.ndarray
 MOST_NEWTON = 6
+MOST_DOUBTS = 4  # tries of one step whose stages are not to be believed
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ def _foreseen(job, x, h: float):  # Z and W from the last step's interpolant
         put(w + 16 * CONTROLLED, V20 * a + V21 * b + V22 * c)
     return 0
 
-def _stages(job, x):  # the field at all three; 0 where it is to be believed
+def _stages(job, x):  # the field at all three; 0 where it is to be believed, CANNOT where not, −1 for no numbers
     m = word(job + IMPLICIT)
     stage = word(job + STAGE)
     for s in range(3):
@@ -167,10 +168,10 @@ def _stages(job, x):  # the field at all three; 0 where it is to be believed
         if _evaluate(job, stage, out) != 0:
             return CANNOT
         if _finite(out, NX) == 0:
-            return CANNOT
+            return 0 - 1
     return 0
 
-def _collocated(job, x, h: float):  # Newton's iterations: how many, 0 where they do not converge
+def _collocated(job, x, h: float):  # Newton's iterations: how many, 0 where they do not converge, −1 for no belief
     m = word(job + IMPLICIT)
     K = word(job + STAGES)
     z = m + Z_AT
@@ -184,7 +185,10 @@ def _collocated(job, x, h: float):  # Newton's iterations: how many, 0 where the
     going = 1
     put(job + RATE, 0.0)
     while going == 1:
-        if _stages(job, x) != 0:
+        status = _stages(job, x)
+        if status == CANNOT:
+            return 0 - 1
+        if status != 0:
             return 0
         for i in range(CONTROLLED):
             a = number(K + 8 * i)
@@ -301,6 +305,7 @@ def _attempted(job, x, f, new, end: float):  # tries until one is accepted; its 
     rejected = 0
     accepted = 0
     iterations = 0
+    doubts = 0
     norm = 0.0
     for i in range(CONTROLLED):
         put(m + SCALE + 8 * i, number(job + ATOL) + number(job + RTOL) * size(number(x + 8 * i)))
@@ -326,7 +331,11 @@ def _attempted(job, x, f, new, end: float):  # tries until one is accepted; its 
                     status = _slopes(job, x, f)
                     put(job + CURRENT, 1)
                     put(job + FACTOR_H, 0.0)
-        if status == 0 and iterations == 0:
+        if status == 0 and iterations < 0:  # smaller steps would creep up to where the field is believed
+            doubts += 1
+            if doubts > MOST_DOUBTS:
+                status = CANNOT
+        if status == 0 and iterations <= 0:
             h = 0.5 * h
             put(job + FACTOR_H, 0.0)
             rejected += 1

@@ -94,7 +94,7 @@ def bridge(
     dense = _interpolant(t, y, 2 * half, F)
     t1 = min(t + 2 * half, end)
     y1 = problem.project(last if t1 == t + 2 * half else dense(t1))
-    return Step(t, t1, y, y1, lambda: dense, 0, problem.off_manifold(last)), ahead
+    return Step(t, t1, y, y1, lambda: dense, 0, problem.off_manifold(last), across=True), ahead
 
 
 def collocate(

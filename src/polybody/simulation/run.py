@@ -327,6 +327,7 @@ class Run:
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)
         self.left_out = max(self.left_out, chunk.left_out)
         problem.evaluations += chunk.evaluations
+        problem.singular += chunk.singular
         problem.off_loops = max(problem.off_loops, chunk.off_loops)
         if self.pieces is not None:
             for k in sorted(set(range(count)) - {x.row - 1 for x in switches}):

@@ -2,10 +2,11 @@
 
 Code that gives up has met one of two things, at a state within the step ahead. Its plan of elimination does badly there
 (`growth`), while the loops themselves are sound: another plan takes over, one that this motion knows or a new one, and
-nothing is done in Python but the choice. Or rows of the loops are narrow, as near singular configurations; adaptive
-steps look at the distance: where the motion reaches none before it ends, or not for many steps, they go on up to half
-the time until then and ask again. What is left is for the method in Python: configurations that are reached within a
-few steps, which it bridges or passes with the rank that it finds.
+nothing is done in Python but the choice. Or rows of the loops are narrow, as near singular configurations. Equal steps
+go on up to where rounding alone would do harm (`LOST`), from states that are put on the loops before each evaluation.
+Adaptive steps look at the distance: where the motion reaches none before it ends, or not for some steps, they go on up
+to half the time until then and ask again. What is left is for the method in Python: configurations that are reached
+within two steps, which it bridges by one, and equal steps with a stage within `LOST` of one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from polybody.constraints.plan import growth
 from polybody.model.plans import SWITCH
 from polybody.simulation.bridge import crossing_time
-from polybody.simulation.constrained_motion import MENDED, NEAR
+from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.problem import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Array = np.ndarray
 WIDER = 3.0  # times as narrow as the rows are now
 BADLY = 0.5 * SWITCH  # growth for each pivot from which a plan is held to be why code gave up
 GIVEN = 1e2  # (size/row)² for each pivot up to which it is believed at states between steps that somebody else takes
-FAR_OFF = 8.0  # steps to a singular configuration above which they are taken by compiled code
+FAR_OFF = 2.0  # steps to a singular configuration above which they are taken by compiled code
 
 
 class Believing:
@@ -75,7 +76,9 @@ class Believing:
     def _widened(self, loop: Loop, row: int, t: float, y: Array, left: float, h: float) -> bool:
         """Let adaptive steps go on where rows of the loops are narrow, if no singular configuration comes soon."""
         if not self.adaptive:
-            return False
+            far, lost = loop.number("narrow") < LOST * self.rank, float(LOST * self.rank)
+            loop.set(narrow=lost)
+            return far
         narrow = loop.held("answers")[row, loop.parts.told + 1]
         wider = float(min(WIDER * narrow, NEAR * self.rank))
         enough = narrow > MENDED * self.rank and wider > 1.2 * loop.number("narrow")
@@ -86,6 +89,15 @@ class Believing:
         loop.set(narrow=wider)
         self._look_after(t, ahead, left)
         return True
+
+    def near(self, loop: Loop, done: int) -> int:
+        """How many evaluations of these steps were near a singular configuration; they are not where rows are narrow
+        along the plan alone. Steps that have passed it are believed as usual again."""
+        narrow = loop.held("answers")[: done + 1, loop.parts.told + 1]
+        if narrow[-1] < MENDED * self.rank:
+            loop.set(narrow=self.limits()[1])
+        q = loop.held("states")[int(np.argmax(narrow)), : self.problem.nq]
+        return loop.word("nearby") if self.problem.motion._is_near(self.problem.motion.kernels.jacobian(q)) else 0
 
     def ask_again(self, loop: Loop, t: float, y: Array, end: float, h: float) -> None:
         """Where a configuration was ahead: how long to go on now."""

@@ -54,6 +54,7 @@ class Chunk:
     wholes: Mapping[int, tuple[float, Array, Array]] = field(default_factory=dict)
     inner: int = 0  # steps that the method took beyond those that are rows
     left_out: float = 0.0  # tolerances: how far states inside its steps may be off (`integrators.pieces`)
+    singular: int = 0  # evaluations near singular configurations of loops
 
     def __len__(self) -> int:
         return len(self.rows) - 1

@@ -34,7 +34,7 @@ from polybody.simulation.compiled.states import States
 from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.tracing import still_holds
 from polybody.simulation.compiled.watch import NOTHING, Watch, label_of, watch_of
-from polybody.simulation.constrained_motion import LOST, MENDED
+from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import GIVEN, TABLEAUX
@@ -244,7 +244,7 @@ class Compiled:
             rank = max(self.problem.motion._rank, 1)
             growth, narrow = self._believing.limits()
             loop.set(growth=growth, narrow=narrow, mended=float(MENDED * rank))
-            loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank))
+            loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank), near=float(NEAR * rank))
         return loop
 
     def _hold_sampled(self, t: float, y: Array) -> None:
@@ -323,7 +323,7 @@ class Compiled:
             stops, horizon = self._stops(loop, end, watch.called or self._source is not None)
             times = None if self.method.adaptive else self._times(begun, taken, stops, horizon)
             if self._source is not None:
-                times = self._source.steps(loop, self.acting, t, y, horizon, self.pieces, self.states.answer)
+                times = self._source.steps(loop, self.acting, t, y, horizon, self.pieces, self.states.closed_answer)
                 if times is None:
                     by_hand = PATIENCE
                     continue
@@ -357,7 +357,7 @@ class Compiled:
             bars = status == CANNOT and not (
                 self.acting.plan is not None and self._believing.can_go_on(loop, count, t, y, end - t, tried)
             )
-            by_hand = PATIENCE if bars else 0
+            by_hand = (PATIENCE if self.method.adaptive else 1) if bars else 0
 
     def _decides(self, functions: list[tuple[Any, int]]) -> bool:
         """Whether the code of loops that decide at events is there."""
@@ -410,6 +410,8 @@ class Compiled:
         begun = time.perf_counter()
         for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
             yield step
+            if step.across:  # what comes behind it is for compiled code again
+                return
             late = count > PATIENCE and time.perf_counter() - begun > PATIENT
             if late and background.tier() != "optimised":  # studies must not depend on the clock
                 return
@@ -434,8 +436,8 @@ class Compiled:
             loop.room("dense", length + 1, self._dense_rows, parts.padded)
             loop.set(dense_wanted=int(dense or parts.watched > 0))
         loop.set(
-            steps=length, evaluations=0, rejected=0, off_manifold=0.0, off_loops=0.0, h=float(first), end=float(end),
-            until=float(until), max_step=float(min(options.max_step, self._believing.longest)),
+            steps=length, evaluations=0, rejected=0, nearby=0, off_manifold=0.0, off_loops=0.0, h=float(first),
+            end=float(end), until=float(until), max_step=float(min(options.max_step, self._believing.longest)),
             rtol=float(options.rtol), atol=float(options.atol),
         )  # fmt: skip
         clock = time.perf_counter()
@@ -464,6 +466,7 @@ class Compiled:
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
             loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or status == TURNED) else None,
             rates if self.instants is None else rates.copy(), crossed, whole,
+            singular=self._believing.near(loop, done) if loop.word("nearby") else 0,
         )  # fmt: skip
         return status, chunk
 

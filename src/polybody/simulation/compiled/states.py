@@ -71,15 +71,19 @@ class States:
         """Whether forces are constants that Python sets, instant by instant."""
         return self._of.acting.law.held or self._of.instants is not None
 
-    def answer(self, t: float, y: Array) -> Answer | None:
+    def closed_answer(self, t: float, y: Array) -> Answer | None:
+        """The same at a state that is on its loops: narrow rows have nothing to amplify there."""
+        return self.answer(t, y, is_closed=True)
+
+    def answer(self, t: float, y: Array, is_closed: bool = False) -> Answer | None:
         """The field at a state; None where it is not to be believed."""
-        rates, told, believed = self._answers(np.array([t]), y[None])
+        rates, told, believed = self._answers(np.array([t]), y[None], is_closed)
         if not believed[0]:
             return None
         nq, nv, count = self._of.problem.nq, self._of.problem.nv, self._of.acting.recorded
         return rates[0, :-1], rates[0, nq : nq + nv], told[0, :nv], told[0, nv:count]
 
-    def _answers(self, times: Array, states: Array) -> tuple[Array, Array, Array]:
+    def _answers(self, times: Array, states: Array, are_closed: bool = False) -> tuple[Array, Array, Array]:
         """(ẋ, what is recorded beside it, which may be believed), of each state."""
         of, problem = self._of, self._of.problem
         if problem.loops:
@@ -92,7 +96,7 @@ class States:
         count = acting.recorded
         if acting.plan is not None:
             growth, narrow = of._believing.limits()
-            narrow = min(narrow, MENDED * max(problem.motion._rank, 1))
+            narrow = narrow if are_closed else min(narrow, MENDED * max(problem.motion._rank, 1))
             believed &= (told[:, count] < growth) & (told[:, count + 1] < narrow)
         elif acting.doubtful:
             believed &= told[:, count] < SWITCH

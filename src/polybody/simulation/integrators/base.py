@@ -34,6 +34,7 @@ class Step:
     watched: bool = False  # compiled code has looked whether it passed a singular configuration
     looks: int = LOOKS
     left_out: float = 0.0  # tolerances: how far states inside it may be off (`pieces`)
+    across: bool = False  # a singular configuration of loops lies within it (`bridge`)
 
 
 @dataclass(frozen=True)
