@@ -45,6 +45,7 @@ from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_decisions as decisions
 from polybody.kernels import stepping_events as events
 from polybody.kernels import stepping_factors as factors
+from polybody.kernels import stepping_gauss as gauss
 from polybody.kernels import stepping_given as given
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
@@ -56,6 +57,7 @@ from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
+from polybody.kernels.stepping_gauss import Gauss
 from polybody.kernels.stepping_given import Nodes
 from polybody.kernels.stepping_parts import Part, is_known, loop_ahead, loop_code, part
 from polybody.kernels.stepping_radau import Collocation
@@ -108,7 +110,7 @@ class Tableau:
         return np.concatenate([np.pad(block, ((0, 0), (0, columns - block.shape[1]))) for block in blocks])
 
 
-Method = Tableau | Collocation | Nodes
+Method = Tableau | Collocation | Nodes | Gauss
 
 
 @dataclass(frozen=True)
@@ -406,7 +408,8 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     else:
         own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         own = methods.BALANCED if "balance" in parts.keys else given.STEPPED if taken else own
-        pieces += [own if tableau is None or taken else methods.BY_TABLEAU, methods.FIXED]
+        by_table = gauss.STEPPED if isinstance(tableau, Gauss) else methods.BY_TABLEAU
+        pieces += [own if tableau is None or taken else by_table, methods.FIXED]
     if parts.switching is None:
         pieces += [switches.WITHOUT]
     else:
@@ -432,6 +435,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     if isinstance(tableau, Collocation):
         numbers |= tableau.numbers | radau.layout(parts.size, n)
         numbers |= {"MOST_NEWTON": float(radau.MOST_NEWTON), "MOST_DOUBTS": radau.MOST_DOUBTS}
+    numbers |= gauss.NUMBERS if isinstance(tableau, Gauss) else {}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
     if parts.switching is not None:
         numbers |= parts.switching.layout(parts.nq, parts.nv, n, parts.answer)

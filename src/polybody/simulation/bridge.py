@@ -10,7 +10,7 @@ by Gauss' collocation with an even number of nodes, of which none is near the mi
 Each Y_i is put on the loops before it is believed: off them, errors grow like 1/δ². F has an expansion in Legendre's
 polynomials, whose last terms report the step's error. They must be within the tolerances, or have fallen to where
 rounding keeps them from falling on; else there is no such step, and the method goes on by its own steps, to try nearer
-by.
+by. In compiled runs the iterations are machine code (`compiled.bridging`).
 
 The time of the crossing is that at which the lost rows U, of singular values S, vanish along the motion: S + τ UᵀJ̇V is
 singular. It is asked for again on the way there.
@@ -85,7 +85,8 @@ def bridge(
     ahead, speed = crossing_time(problem, y), float(np.abs(problem.split(y)[1]).max(initial=0.0))
     if not ahead < min(horizon, end - t) or ahead * speed < LATE:
         return None, ahead
-    later = crossing_time(problem, problem.project(_extrapolated(problem, y, rate, jerk, 0.8 * ahead)))
+    there = _extrapolated(problem, y, rate, jerk, np.array([0.8 * ahead]))[0]
+    later = crossing_time(problem, problem.project(there))
     half = 0.8 * ahead + (later if later < ahead else 0.2 * ahead)
     found = collocate(problem, t, y, rate, jerk, 2 * half)
     if found is None or not _is_good(found[0] * 2 * half, y, found[1], options):
@@ -102,7 +103,10 @@ def collocate(
 ) -> tuple[Array, Array] | None:
     """(F, y₁), or None where the iteration does not converge."""
     c, A, b, _ = gauss()
-    Y = np.array([_extrapolated(problem, y, rate, jerk, part * h) for part in c])
+    Y = _extrapolated(problem, y, rate, jerk, c * h)
+    found = None if problem.collocated is None else problem.collocated(t, y, Y, t + c * h, t + h)
+    if found is not None:
+        return found
     size, before = 1 + np.abs(y), np.inf
     for _ in range(MOST_ITERATIONS):
         on_loops, off = returned(problem, Y)
@@ -119,11 +123,15 @@ def collocate(
     return None
 
 
-def _extrapolated(problem: Problem, y: Array, rate: Array, jerk: Array, h: float) -> Array:
-    q, v = problem.split(y)
-    a = rate[problem.nq : problem.nq + problem.nv]
-    moved = problem.model.integrate(q, v + a * (h / 2) + jerk * (h * h / 6), h)
-    return problem.state(moved, v + a * h + jerk * (h * h / 2), problem.currents(y), y[-1] + h * rate[-1])
+def _extrapolated(problem: Problem, y: Array, rate: Array, jerk: Array, after: Array) -> Array:
+    """States so many seconds later (n,), (n, size), as they would be with this v̈."""
+    (q, v), nq, nv, h = problem.split(y), problem.nq, problem.nv, after[:, None]
+    a = rate[nq : nq + nv]
+    Y = np.tile(y, (len(h), 1))
+    Y[:, :nq] = problem.model.integrate(np.tile(q, (len(h), 1)), h * (v + a * (h / 2) + jerk * (h * h / 6)))
+    Y[:, nq : nq + nv] = v + a * h + jerk * (h * h / 2)
+    Y[:, -1] += after * rate[-1]
+    return Y
 
 
 def _is_good(change: Array, y: Array, last: Array, options: Options) -> bool:
@@ -137,16 +145,10 @@ def _is_good(change: Array, y: Array, last: Array, options: Options) -> bool:
 
 
 def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
-    terms = gauss()[3] @ F
     from numpy.polynomial import legendre
 
-    integrals = [legendre.legint(e, lbnd=-1) for e in np.eye(NODES)]
-
-    def value(at: float) -> Array:
-        x = 2 * (at - t) / h - 1
-        return y + h / 2 * (np.array([legendre.legval(x, e) for e in integrals]) @ terms)
-
-    return value
+    terms = h / 2 * legendre.legint(gauss()[3] @ F, lbnd=-1)
+    return lambda at: y + legendre.legval(2 * (at - t) / h - 1, terms)
 
 
 __all__ = ["bridge", "crossing_time", "first_ahead"]

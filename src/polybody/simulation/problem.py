@@ -64,6 +64,7 @@ class Problem:
         self.drives: DriveLimits | None = None
         self.friction: DryFriction | None = None
         self.compilable = True  # unless every step is wanted in Python
+        self.collocated: Callable[..., tuple[Array, Array] | None] | None = None  # `bridge` (F, y₁) by compiled code
         self.calls = False  # a user's controller in Python, at its instants
         self.evaluations = 0
         self._quaternions, self.trivial_rate = _rates(model.mechanism)

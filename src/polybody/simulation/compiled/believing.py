@@ -74,20 +74,23 @@ class Believing:
         return False
 
     def _widened(self, loop: Loop, row: int, t: float, y: Array, left: float, h: float) -> bool:
-        """Let adaptive steps go on where rows of the loops are narrow, if no singular configuration comes soon."""
+        """Let steps go on where rows of the loops are narrow: equal ones always, up to `LOST`, adaptive ones if no
+        singular configuration comes soon."""
         if not self.adaptive:
             far, lost = loop.number("narrow") < LOST * self.rank, float(LOST * self.rank)
             loop.set(narrow=lost)
             return far
         narrow = loop.held("answers")[row, loop.parts.told + 1]
         wider = float(min(WIDER * narrow, NEAR * self.rank))
-        enough = narrow > MENDED * self.rank and wider > 1.2 * loop.number("narrow")
-        ahead = crossing_time(self.problem, y) if enough else 0.0
-        if not enough or (ahead < left and ahead < FAR_OFF * h):
+        ahead = crossing_time(self.problem, y)
+        if ahead < left and ahead < FAR_OFF * h:
             loop.set(narrow=self.limits()[1])
             return False
-        loop.set(narrow=wider)
         self._look_after(t, ahead, left)
+        if wider > 1.2 * loop.number("narrow"):
+            loop.set(narrow=wider)
+        elif self.longest >= h:  # rows are narrow within the step only: a shorter one may not come so far
+            self.until, self.longest = t + 0.5 * h, 0.5 * h
         return True
 
     def near(self, loop: Loop, done: int) -> int:

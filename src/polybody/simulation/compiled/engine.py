@@ -19,11 +19,13 @@ from polybody.kernels import background
 from polybody.kernels.idle import Idle
 from polybody.kernels.stepping import LOOPS, Loop, Method, Parts, ahead, build, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
+from polybody.kernels.stepping_gauss import Gauss
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.believing import Believing
+from polybody.simulation.compiled.bridging import Bridging
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.given import acting_of, possible_holding
@@ -59,6 +61,7 @@ MOST_EXACT = 12
 PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
 PATIENT = 0.03  # and seconds that they may take
 PATIENCE = 4  # steps by the method itself where compiled code gave up
+HORIZON = 8.0  # such steps, within which it tries to cross a singular configuration of loops by one
 _BEGUN: set[tuple[str, str]] = set()  # (method, model) of which `begin` was told
 MOST_BEGUN = 1024
 
@@ -85,7 +88,7 @@ class Compiled:
         problem.calls = self.acting.law.held
         made = (GIVEN if given else TABLEAUX).get(method.name)
         self.tableau: Method | None = None if made is None else made()
-        self._loops: dict[tuple[str, str, str | None], Loop] = {}
+        self._loops: dict[tuple[Any, ...], Loop] = {}
         self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
         self._watches: dict[Any, Watch] = {}
         self._event_texts: dict[Any, Any] = {}  # of users
@@ -100,6 +103,7 @@ class Compiled:
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
         self.decisions = Decisions(problem, self._possible)
+        problem.collocated = Bridging(self) if problem.loops else None
         self._going = (np.nan, 0)  # when equal steps began, and how many were taken since
 
     @property
@@ -125,6 +129,7 @@ class Compiled:
     def give_back(self) -> None:
         """Let the next run have what this one has made ready."""
         taken, self._taken, self._loops = self._taken, [], {}
+        self.problem.collocated = None
         self.states.forget()
         for idle, key, thing in taken:
             if thing.cleared() is not None:
@@ -134,14 +139,15 @@ class Compiled:
 
     # Loops.
 
-    def loop(self, watch: Watch, switching: Switching | None = None) -> Loop:
-        """The loop for what acts now, with what it decides at events."""
+    def loop(self, watch: Watch, switching: Switching | None = None, across: Gauss | None = None) -> Loop:
+        """The loop for what acts now, with what it decides at events; for steps `across` by that method."""
         if self.problem.loops:
             self._follow_plan()
         acting = self.acting
-        key = acting.key, watch.key, self.decisions.key(switching)
+        name, tableau = (self.method.name, self.tableau) if across is None else ("bridge", across)
+        key = name, acting.key, watch.key, self.decisions.key(switching)
         if key not in self._loops:
-            self._loops[key] = self._built(acting, watch, switching)
+            self._loops[key] = self._built(name, tableau, acting, watch, switching)
         loop, signals = self._loops[key], acting.law.signals
         loop.fill("constants", acting.constants)
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
@@ -228,12 +234,14 @@ class Compiled:
         table = self.decisions.now(self.acting, watch, functions)
         ahead(f"simulate {self.method.name}", self._parts(self.acting, watch, table), self.tableau)
 
-    def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
-        key = self.method.name, self._made_of(acting), watch.key, self.decisions.key(switching)
+    def _built(
+        self, name: str, tableau: Method | None, acting: Acting, watch: Watch, switching: Switching | None
+    ) -> Loop:
+        key = name, self._made_of(acting), watch.key, self.decisions.key(switching)
         loop = LOOPS.take(key)
         if loop is None:
             parts = self._parts(acting, watch, switching)
-            loop = build(f"simulate {self.method.name}", parts, self.tableau)
+            loop = build(f"simulate {name}", parts, tableau)
         acting.forget()
         self._taken.append((LOOPS, key, loop))
         if switching is not None:
@@ -406,7 +414,7 @@ class Compiled:
     def _own_steps(self, t: float, y: Array, end: float, first: float, count: int) -> Iterator[Step]:
         options = self.options
         if self.method.adaptive:
-            options = replace(options, first_step=min(first, end - t) or None)
+            options = replace(options, first_step=min(first, end - t) or None, horizon=HORIZON)
         begun = time.perf_counter()
         for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
             yield step

@@ -10,7 +10,7 @@ import numpy as np
 from polybody.kernels.stepping import FIELDS, Field
 from polybody.model.plans import SWITCH
 from polybody.simulation.compiled.watch import NOTHING
-from polybody.simulation.constrained_motion import MENDED
+from polybody.simulation.constrained_motion import MENDED, NEAR
 from polybody.simulation.kept import Rows
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class States:
         return self.answer(t, y)
 
     def recorded_rows(self, times: Array, states: Array) -> tuple[Rows, Array] | None:
-        """(many states with what is recorded of them, which of them may be believed); None where what acts changes with
-        each."""
+        """(many states on their manifold with what is recorded of them, which of them may be believed); None where what
+        acts changes with each."""
         if self._changes:
             return None
         self._of._hold()
-        rates, told, believed = self._answers(times, states)
+        rates, told, believed = self._answers(times, states, are_closed=True)
         acting, nq, nv = self._of.acting, self._of.problem.nq, self._of.problem.nv
         a, tau, currents = rates[:, nq : nq + nv], told[:, :nv], told[:, nv : acting.recorded]
         return Rows(times, states, a, tau, currents), believed
@@ -96,7 +96,8 @@ class States:
         count = acting.recorded
         if acting.plan is not None:
             growth, narrow = of._believing.limits()
-            narrow = narrow if are_closed else min(narrow, MENDED * max(problem.motion._rank, 1))
+            rank = max(problem.motion._rank, 1)
+            narrow = float(NEAR * rank) if are_closed else min(narrow, MENDED * rank)
             believed &= (told[:, count] < growth) & (told[:, count + 1] < narrow)
         elif acting.doubtful:
             believed &= told[:, count] < SWITCH

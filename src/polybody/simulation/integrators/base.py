@@ -48,6 +48,7 @@ class Options:
     first_step: float | None = None
     times: tuple[float, ...] = ()  # where states are wanted, for methods that give nothing in between
     inside: bool = True  # states within steps are wanted: for events, or dense output
+    horizon: float = 2.0  # steps within which a singular configuration of loops is crossed by one (`bridge`)
 
 
 class Integrator(Protocol):

@@ -44,7 +44,8 @@ def solver_steps(
         solver = restarted(t, y, None if options.first_step is None else min(options.first_step, end - t))
         jerk, leaps = np.zeros(problem.nv), 0
         while solver.status == "running":
-            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, 2 * solver.h_abs, options)
+            horizon = options.horizon * solver.h_abs
+            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, horizon, options)
             if step is not None:
                 yield step
                 if step.t1 >= end:
