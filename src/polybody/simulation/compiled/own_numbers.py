@@ -38,7 +38,7 @@ def known_to(model: Model, owner: Model) -> tuple[Model, Any]:
 def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], Law]) -> Law:
     """The law of a controller of another model."""
     known, _ = known_to(model, controller.model)
-    law, mechanism = make(known, controller), known.engine.reduced_mechanism
+    law, mechanism = make(known, controller), known.engine.tree.traced_mechanism  # frames are given in its bodies
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
         return law.text(mechanism, t, q, v, c, row, domain)
