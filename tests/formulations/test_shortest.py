@@ -8,7 +8,7 @@ import pytest
 import polybody as pb
 from polybody.algebra.domains import FLOAT
 from polybody.formulations import denoc
-from polybody.formulations.denoc.elements import eliminated
+from polybody.formulations.denoc.elements import Eliminated, eliminated
 from polybody.kernels.counts import operation_counts
 from polybody.model.counting import GIVEN, general_chain, general_counts
 from polybody.quantities.derivatives import graph_domain
@@ -26,6 +26,17 @@ def test_elements_and_articulated_bodies_give_the_same_accelerations(seed):
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     solved = denoc.solve_by_elements(m, q, tau)
     np.testing.assert_allclose(denoc.mass_matrix(m, q) @ solved, tau, atol=1e-9 * np.abs(tau).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_elimination_answers_vectors_and_columns(seed):
+    m, q, _, tau, rng = random_state(seed)
+    M, columns = denoc.mass_matrix(m, q), rng.normal(size=(m.nv, 3))
+    factors = Eliminated(M, FLOAT)
+    for right in (tau, columns):
+        before = right.copy()
+        np.testing.assert_allclose(M @ factors.solve(right), right, atol=1e-9 * np.abs(right).max())
+        np.testing.assert_array_equal(right, before)
 
 
 def test_zeros_between_branches_stay_zeros():

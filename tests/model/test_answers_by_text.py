@@ -10,7 +10,7 @@ from polybody import Model
 from polybody.kernels import background
 from polybody.mechanism.mechanism import mechanism_from
 from polybody.model.engine import Request
-from polybody.model.tree_engine import sparing
+from polybody.model.tree_engine import TIMES, sparing
 from polybody.quantities.table import QUANTITIES
 
 NAMES = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_forces", "coriolis_matrix", "energy",
@@ -35,7 +35,7 @@ def test_texts_on_numbers_answer_what_kernels_answer(seed, states, monkeypatch, 
     """On random branched trees with spherical, screw and floating joints: equal to rounding, in shape too."""
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
     monkeypatch.setenv("POLYBODY_TIER", "fast")  # nothing is compiled in the background for a few states
-    monkeypatch.setattr("polybody.model.tree_engine._ONCE", set())
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", {})
     model = Model(mechanism_from(random_tree(np.random.default_rng(seed), 6)))
     for name in NAMES:
         request = asked(model, name, states)
@@ -47,10 +47,10 @@ def test_texts_on_numbers_answer_what_kernels_answer(seed, states, monkeypatch, 
             assert np.abs(found - wanted).max() <= 1e-10 * (1 + np.abs(wanted).max()), name
 
 
-def test_the_second_answer_is_a_kernels(monkeypatch, tmp_path):
+def test_the_second_answer_for_a_few_states_is_a_kernels(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
     monkeypatch.setenv("POLYBODY_TIER", "auto")
-    monkeypatch.setattr("polybody.model.tree_engine._ONCE", set())
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", {})
     model = Model(mechanism_from(random_tree(np.random.default_rng(7), 5)))
     request = asked(model, "energy", 4)
     with sparing():
@@ -58,6 +58,21 @@ def test_the_second_answer_is_a_kernels(monkeypatch, tmp_path):
         assert not model.engine.has_kernel(request.quantity)
         model.engine.answer(request)
     assert model.engine.has_kernel(request.quantity)
+
+
+def test_so_many_single_answers_come_before_a_kernel(monkeypatch, tmp_path):
+    """Also of calls that go straight to kernels from the second on."""
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    monkeypatch.setenv("POLYBODY_TIER", "fast")
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", {})
+    model = Model(mechanism_from(random_tree(np.random.default_rng(9), 5)))
+    q, quantity = model.random_configuration(2), QUANTITIES["mass_matrix"]
+    with sparing():
+        found = [model.mass_matrix(q) for _ in range(TIMES)]
+        assert not model.engine.has_kernel(quantity)
+        found.append(model.mass_matrix(q))
+    assert model.engine.has_kernel(quantity)
+    assert np.abs(np.array(found) - found[-1]).max() <= 1e-10 * np.abs(found[-1]).max()
 
 
 def test_who_waits_for_optimised_code_gets_no_texts(monkeypatch, tmp_path):

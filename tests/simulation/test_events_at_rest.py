@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from polybody.simulation.problem import Problem
+from polybody.simulation.steady import is_steady
 
 CENTRE, WIDTH = 6.3, 0.05
 
@@ -49,3 +51,70 @@ def test_an_event_of_the_time_alone_is_found_at_rest():
 
 def test_steps_without_anything_to_watch_stay_long():
     assert pb.simulate(block(), 10.0).audit.steps < 20
+
+
+def test_laws_of_the_state_alone_bound_no_steps():
+    """Steps under PD are as long as tolerances allow; a path, or a user's class, may have pulses."""
+
+    class Pulsing(pb.PD):
+        def __call__(self, t, q, v):
+            return super().__call__(t, q, v) + pulse(t, q, v)
+
+    model = block(limits=(-1.0, 1.0), friction={"coulomb": 1.0})
+    at = np.zeros(1)
+    assert pb.simulate(model, 10.0, controller=pb.PD(model, at, 4.0, 4.0)).audit.steps < 20
+    found = pb.simulate(model, 10.0, controller=Pulsing(model, at, 4.0, 4.0))
+    assert next(x.time for x in found.happenings if x.detail == "slips") == pytest.approx(FIRST, abs=1e-9)
+    still = pb.paths.quintic(model, at, at, 1.0)
+    assert pb.simulate(model, 10.0, controller=pb.PD(model, None, 4.0, 4.0, path=still)).audit.steps >= 10.0 / 0.04
+
+
+@pytest.mark.parametrize("kind", ["impedance", "given", "actuated path"])
+def test_what_is_known_of_laws(kind: str):
+    model = pb.load("puma560")
+    laws = {
+        "impedance": (pb.controllers.Impedance(model, model.frame_names[-1], np.eye(4), 100.0, 20.0), True),
+        "given": (pb.controllers.Given(model, np.zeros(model.nv)), True),
+        "actuated path": (pb.controllers.Given(model, np.zeros((2, model.nv)), [0.0, 1.0]), False),
+    }
+    law, steady = laws[kind]
+    assert is_steady(law) is steady
+    assert not is_steady(lambda t, q, v: -v)
+
+
+def test_compiled_code_tells_python_the_forces_at_an_event(monkeypatch: pytest.MonkeyPatch):
+    """A block that sticks under a spring's growing pull slips once; its controller is asked at the start only."""
+    build = pb.Builder("two", gravity=(0, 0, 0))
+    for k, friction in enumerate(({}, {"friction": {"coulomb": 1.0}})):
+        build.body(f"mass {k}", 1.0, inertia=(1, 1, 1))
+        build.joint(f"slide {k}", "prismatic", "world", f"mass {k}", axis=(1, 0, 0), **friction)
+    model = build.model()
+
+    def pull(t, q, v):
+        return np.array([1.0, 2.0 * q[0]])
+
+    monkeypatch.setenv("POLYBODY_TIER", "fast")
+    wanted = pb.simulate(model, 1.5, controller=pull, compiled=False)
+    asked, torque = [], Problem.torque
+    monkeypatch.setattr(Problem, "torque", lambda self, t, q, v: asked.append(t) or torque(self, t, q, v))
+    run = pb.simulate(model, 1.5, controller=pull)
+    slips = [x.time for x in run.happenings if x.detail == "slips"]
+    assert slips == pytest.approx([1.0], abs=1e-9)  # t²/2 · 2 N = 1 N
+    assert set(asked) == {0.0}
+    assert run.q[-1] == pytest.approx(wanted.q[-1], abs=1e-9)
+
+
+def test_functions_that_do_not_read_the_time_bound_no_compiled_steps():
+    """What they read of others' may change meanwhile: then they are traced anew."""
+    model, on = block(limits=(-1.0, 1.0), friction={"coulomb": 1.0}), [0.0]
+    assert pb.simulate(model, 10.0, controller=lambda t, q, v: -v).audit.steps < 20
+    assert pb.simulate(model, 10.0, controller=lambda t, q, v: -v + 0.1 * np.sin(t)).audit.steps >= 10.0 / 0.04
+
+    def later(t, q, v):
+        return pulse(t, q, v) * on[0]
+
+    def switch(t):
+        on[0] = 1.0
+
+    run = pb.simulate(model, 10.0, controller=later, progress=switch)
+    assert next(x.time for x in run.happenings if x.detail == "slips") == pytest.approx(FIRST, abs=1e-9)

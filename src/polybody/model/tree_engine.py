@@ -52,8 +52,10 @@ FORMULATED_FROM, INFLUENCE_UP_TO, FORMULATED_UP_TO = 12, 40, 100
 SPARING: ContextVar[bool] = ContextVar("sparing", default=False)
 #: States of a batch that are answered so at most.
 MOST_SPARED = 2048
-_ONCE: set[tuple[str, str]] = set()  # (digest of the mechanism, name) of what was answered so
+_ONCE: dict[tuple[str, str], int] = {}  # how often, by (digest of the mechanism, name), something was answered so
 MOST_ONCE = 4096
+#: Answers at single states that are read from the text: a kernel takes as long to be traced (measured: five to six)
+TIMES = 5
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -165,10 +167,12 @@ class TreeEngine:
         """The answer at one state (n,), or at a few (states, n), where no second one may be asked for: by its text on
         numbers, unless code is at hand.
 
-        None from the second time on: a kernel is worth its compilation by then.
+        None where it has been asked for `TIMES` times, and for a few states when it is not the first time: a kernel is
+        worth its compilation by then.
         """
         results = self.results(quantity)
-        if not self.spares(quantity.name, quantity.inputs(self.sizes()), results):
+        times = TIMES if arrays[0].ndim == 1 else 1
+        if not self.spares(quantity.name, quantity.inputs(self.sizes()), results, times):
             return None
         if self.is_long or composition(self, quantity) is not None or self._by_text(quantity):
             return None
@@ -187,24 +191,23 @@ class TreeEngine:
                 told = many.read(text, arrays, [shape for _, shape in results])
         return told[0] if len(told) == 1 else tuple(told)
 
-    def spares(self, name: str, inputs: Sequence[tuple[str, int]], results: Outputs) -> bool:
-        """Whether what is named so is asked for the first time, and no code is at hand."""
+    def spares(self, name: str, inputs: Sequence[tuple[str, int]], results: Outputs, times: int = 1) -> bool:
+        """Whether what is named so has been asked for less than so many times, and no code is at hand."""
         from polybody.kernels import background
 
-        if name in self._kernels or not self._is_first(name):
+        if name in self._kernels or self._asked(name) >= times:
             return False
         ports = [*inputs, *self.source.inputs]
         return background.tier() != "optimised" and not is_on_disk(name, ports, results, self.source.digest)
 
-    def _is_first(self, name: str) -> bool:
-        """Whether this was not asked before of the mechanism, at any values of its parameters."""
+    def _asked(self, name: str) -> int:
+        """How often this was asked before of the mechanism, at any values of its parameters."""
         key = self.source.digest, name
-        if key in _ONCE:
-            return False
         if len(_ONCE) >= MOST_ONCE:
             _ONCE.clear()
-        _ONCE.add(key)
-        return True
+        count = _ONCE.get(key, 0)
+        _ONCE[key] = count + 1
+        return count
 
     @cached_property
     def reduced_numbers(self) -> Mechanism:
@@ -437,7 +440,7 @@ class TreeEngine:
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
-        if not self._regular and self.source.values is not None and not self._is_first("singular"):
+        if not self._regular and self.source.values is not None and self._asked("singular"):
             self._regular = bool(self.well_conditioned())  # for many values a kernel is worth its compilation
         if not self._regular:
             from polybody.formulations.denoc.articulated import singular_joint, singular_message

@@ -25,6 +25,7 @@ from polybody.names import counted
 from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
+from polybody.simulation.steady import is_steady
 
 if TYPE_CHECKING:
     from polybody.simulation.friction import DryFriction
@@ -66,6 +67,8 @@ class Problem:
         self.compilable = True  # unless every step is wanted in Python
         self.collocated: Callable[..., tuple[Array, Array] | None] | None = None  # `bridge` (F, y₁) by compiled code
         self.calls = False  # a user's controller in Python, at its instants
+        #: `commanded` as compiled code knows it, which may be asked before; None where it is not to be believed
+        self.told: Callable[[float, Array, Array, Array], Array | None] | None = None
         self.evaluations = 0
         self._quaternions, self.trivial_rate = _rates(model.mechanism)
         self._dissipates = _has_dampers(model.mechanism)
@@ -97,8 +100,19 @@ class Problem:
 
     @property
     def driven_from_outside(self) -> bool:
-        """True when what acts may depend on the time."""
+        """True when a controller, wrenches or voltages act."""
         return self.controller is not None or bool(self.wrenches) or self.circuits.closed
+
+    @property
+    def has_timed_law(self) -> bool:
+        """True when the controller may ask for other forces though the state does not change."""
+        return self.controller is not None and not is_steady(self.controller)
+
+    @property
+    def has_timed_loads(self) -> bool:
+        """True when wrenches, voltages or right sides of velocity relations may change so."""
+        changing = not all(isinstance(f, _Constant) for f in self.wrenches.values())
+        return changing or self.circuits.closed or bool(self.model.mechanism.paced)
 
     @property
     def resting(self) -> list[int]:
@@ -178,6 +192,9 @@ class Problem:
 
     def commanded(self, t: float, q: Array, v: Array, i: Array) -> Array:
         """Joint forces of controller and motors, within the limits of the drives."""
+        found = None if self.told is None else self.told(t, q, v, i)
+        if found is not None:
+            return found
         tau = self.torque(t, q, v)
         if self.drives is not None:
             tau = saturated(self.drives, tau, v)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -80,12 +80,17 @@ class Run:
         from polybody.simulation.compiled.engine import Compiled
 
         try:
-            self.compiled = Compiled(self.problem, self.method, self.options)
+            with self._sparing():
+                self.compiled = Compiled(self.problem, self.method, self.options)
             self.path = "compiled"
         except NotCompiled as reason:
             self.path = f"python: {reason}"
             if wanted:
                 raise InputError(f"compiled=True, but {reason}") from None
+
+    def _sparing(self) -> AbstractContextManager[None]:
+        """For what is asked for at a few states only: no kernel is traced for it."""
+        return nullcontext() if self.problem.loops else sparing()
 
     def renew(self) -> None:
         """What acts may have other numbers now: a user's code was called, which may change a target, a gain, a list."""
@@ -146,7 +151,7 @@ class Run:
 
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
-        with nullcontext() if self.problem.loops else sparing():
+        with self._sparing():
             until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
             settled = self.switches.settle(t, y)
         compiled = self.compiled
@@ -205,7 +210,13 @@ class Run:
     def _act(self, which: list[int], t: float, y: Array) -> tuple[Array, str | None]:
         """(the state after what happens, why the run ends there or None)."""
         before, functions = y, self.switches.functions() if self.watcher is not None else []
-        y, halt = self.switches.act(which, t, y)
+        compiled, own = self.compiled, self.problem.loops or self.switches.calls(which)
+        self.problem.told = None if compiled is None or own else compiled.states.commanded
+        try:
+            with self._sparing():
+                y, halt = self.switches.act(which, t, y)
+        finally:
+            self.problem.told = None
         self.reached, self.last = t, y
         if halt is None and self.switches.calls(which):
             self.renew()

@@ -30,7 +30,7 @@ from polybody.mechanism.kinematics import rate
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive, usual_spacing
-from polybody.simulation.controllers import PD, Given, GravityCompensation
+from polybody.simulation.controllers import Given
 from polybody.simulation.events import Event, longest_step
 from polybody.simulation.failures import BlowUp, NotCompiled
 from polybody.simulation.loop_slopes import are_described
@@ -39,6 +39,7 @@ from polybody.simulation.run import Run
 from polybody.simulation.saltation import Saltation, names_of
 from polybody.simulation.stage_control import control_of
 from polybody.simulation.start import prepared
+from polybody.simulation.steady import is_steady
 from polybody.simulation.step_derivatives import Instants, StepDerivatives, nearly
 from polybody.simulation.trajectory import Trajectory
 
@@ -128,7 +129,7 @@ def sensitivities(
         acting = {"wrenches": wrenches, "voltages": voltages, "currents0": currents0, "events": events}
         first = asked.pop("duration"), asked.pop("q0"), asked.pop("v0")
         acts = (controller, voltages, *(wrenches or {}).values())
-        if model.mechanism.paced or any(callable(x) and not _is_steady(x) for x in acts):
+        if model.mechanism.paced or any(callable(x) and not is_steady(x) for x in acts):
             # A machine at rest would step over pulses.
             asked["max_step"] = min(asked.get("max_step", np.inf), longest_step(usual_spacing(first[0]), times))
         for long in (True, False):  # steps as long as tolerances allow; where these would be too long for S, shorter
@@ -188,11 +189,6 @@ def _of_model(
             raise InputError(f"sensitivities take one set of parameters, got shape {values.shape}")
         model = model.parameters.at(values)
     return model, {"duration": length, "q0": q0, "v0": v0}, np.linspace(0.0, length, count + 1)
-
-
-def _is_steady(controller: Any) -> bool:
-    """Whether a controller is known not to depend on time."""
-    return type(controller) in (PD, GravityCompensation) and getattr(controller, "path", None) is None
 
 
 def _recorded(run: Run, y: Array, end: float, times: Array, long: bool) -> Record:

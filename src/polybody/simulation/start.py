@@ -29,6 +29,7 @@ from polybody.simulation.arguments import (
 from polybody.simulation.events import Event, longest_step
 from polybody.simulation.friction import DryFriction, has_dry_friction
 from polybody.simulation.integrators import Options, method_named
+from polybody.simulation.integrators.tableaux import GIVEN
 from polybody.simulation.problem import Controller, Problem
 from polybody.simulation.run import Run
 from polybody.simulation.runs import each_run
@@ -194,10 +195,12 @@ def prepared(
     elif chosen.adaptive:
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
-    timed = problem.driven_from_outside or model.mechanism.paced
-    if kept is not None and chosen.adaptive and (events or (timed and (sticking is not None or switches.functions()))):
-        bound = longest_step(usual_spacing(duration), kept)
-        options = replace(options, max_step=min(options.max_step, bound))
+    # Of steps of SUNDIALS less is known in between: they stay short under any controller.
+    loads = problem.has_timed_loads or (problem.driven_from_outside and method in GIVEN)
+    looks = sticking is not None or bool(switches.functions())
+    if kept is not None and chosen.adaptive and (events or (looks and (loads or problem.has_timed_law))):
+        bound = min(options.max_step, longest_step(usual_spacing(duration), kept))
+        options = replace(options, max_step=bound, steady_step=bound if events or loads else options.max_step)
     options = replace(options, inside=dense or bool(switches.functions()))
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     with uncollected():

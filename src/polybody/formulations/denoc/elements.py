@@ -13,6 +13,8 @@ with a small factor, articulated bodies O(n) with a large one: of general arms o
 
 from __future__ import annotations
 
+from typing import Any
+
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.formulations.denoc.composite import inertia_matrix
 from polybody.formulations.denoc.inverse import tree_forces
@@ -41,23 +43,36 @@ def forward_dynamics_by_elements(
 
 def eliminated(M: Array, phi: Array, *, domain: Domain) -> Array:
     """M⁻¹ φ of a symmetric positive definite M, from its last column."""
-    M, x, n = M.copy(), phi.copy(), len(phi)
-    above: list[list[int]] = [[] for _ in range(n)]
-    for k in reversed(range(n)):
-        pivot = domain.const(1) / M[k, k]
-        above[k] = [i for i in range(k) if not domain.is_zero(M[i, k])]
-        column = {i: M[i, k] for i in above[k]}
-        for i in above[k]:
-            alpha = M[i, k] = column[i] * pivot
-            x[i] = x[i] - alpha * x[k]
-            for j in above[k]:
-                if j <= i:
-                    M[i, j] = M[j, i] = M[i, j] - alpha * column[j]
-        x[k] = x[k] * pivot
-    for k in range(n):
-        for i in above[k]:
-            x[k] = x[k] - M[i, k] * x[i]
-    return x
+    return Eliminated(M, domain).solve(phi)
 
 
-__all__ = ["eliminated", "forward_dynamics_by_elements", "solve_by_elements"]
+class Eliminated:
+    """U D Uᵀ of a symmetric positive definite M, for any number of right sides."""
+
+    def __init__(self, M: Array, domain: Domain) -> None:
+        M, n = M.copy(), len(M)
+        self._inverse = list(M.diagonal())  # 1 / i_kk
+        self._above: list[dict[int, Any]] = [{} for _ in range(n)]  # α_ik by i, of each k
+        for k in reversed(range(n)):
+            pivot = self._inverse[k] = domain.const(1) / M[k, k]
+            column = {i: M[i, k] for i in range(k) if not domain.is_zero(M[i, k])}
+            self._above[k] = {i: x * pivot for i, x in column.items()}
+            for i, alpha in self._above[k].items():
+                for j, x in column.items():
+                    if j <= i:
+                        M[i, j] = M[j, i] = M[i, j] - alpha * x
+
+    def solve(self, phi: Array) -> Array:
+        """M⁻¹ φ, φ a vector or columns."""
+        x = phi.copy()
+        for k in reversed(range(len(x))):
+            for i, alpha in self._above[k].items():
+                x[i] = x[i] - alpha * x[k]
+            x[k] = x[k] * self._inverse[k]
+        for k in range(len(x)):
+            for i, alpha in self._above[k].items():
+                x[k] = x[k] - alpha * x[i]
+        return x
+
+
+__all__ = ["Eliminated", "eliminated", "forward_dynamics_by_elements", "solve_by_elements"]

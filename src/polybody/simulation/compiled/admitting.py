@@ -18,7 +18,7 @@ from polybody.algebra.domains import Domain
 from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import FrameText
 from polybody.simulation.compiled.law import Planned
-from polybody.simulation.compiled.own_state import Own, shape_of
+from polybody.simulation.compiled.own_state import Own
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, strikes
 from polybody.simulation.compiled.task_laws import measured_text
 from polybody.simulation.controllers.admittance import Admittance
@@ -93,7 +93,7 @@ def _admitting(model: Model, law: Admittance, plan: Planned | None) -> Remembere
     knowing, n = Knowing(model, law.model), law.motion.size
     known = knowing.model
     own, frame, moving = Own(known), FrameText(known, law.motion), Deviation(law)
-    shape = shape_of([own.actuated(known.jacobian(q, law.motion.name)[-n:], q) for q in own.places])
+    shape = own.frame_shape(law.motion.name, n)
     measured, key = measured_text(known, law.force)
     count, doubts = len(frame.constants), list[Any]()
 

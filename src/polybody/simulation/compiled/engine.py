@@ -445,7 +445,7 @@ class Compiled:
             loop.set(dense_wanted=int(dense or parts.watched > 0))
         loop.set(
             steps=length, evaluations=0, rejected=0, nearby=0, off_manifold=0.0, off_loops=0.0, h=float(first),
-            end=float(end), until=float(until), max_step=float(min(options.max_step, self._believing.longest)),
+            end=float(end), until=float(until), max_step=float(min(self._max_step, self._believing.longest)),
             rtol=float(options.rtol), atol=float(options.atol),
         )  # fmt: skip
         clock = time.perf_counter()
@@ -477,6 +477,11 @@ class Compiled:
             singular=self._believing.near(loop, done) if loop.word("nearby") else 0,
         )  # fmt: skip
         return status, chunk
+
+    @property
+    def _max_step(self) -> float:
+        free = self.options.steady_step if self.acting.law.steady else None
+        return self.options.max_step if free is None else free
 
     @property
     def _dense_rows(self) -> int:

@@ -44,6 +44,7 @@ class Law:
     doubtful: bool = False  # of trees too
     memory: Any = None  # the `Remembered` whose z are the last of the constants
     held: bool = False  # the constants are forces that Python computes at the controller's instants
+    steady: bool = False  # a user's function that turned out not to read the time
 
 
 #: the plan of elimination that holds when a text is read

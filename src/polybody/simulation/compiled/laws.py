@@ -15,6 +15,7 @@ from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
+from polybody.simulation.compiled.joint_space import joint_space
 from polybody.simulation.compiled.law import Law, Planned, Signals, free
 from polybody.simulation.controllers import kind_of, kinds_of
 from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled
@@ -80,7 +81,7 @@ def _traced(model: Model, controller: Any) -> Law:
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
         return domain.scalars(function(*(domain.column(x) for x in ([t], q, v))))
 
-    return Law(f"traced {key_of(function)}", text)
+    return Law(f"traced {key_of(function)}", text, steady=not function.jac_sparsity(0, 0).nnz())
 
 
 def _plan(model: Model, planned: Planned | None) -> Plan:
@@ -90,9 +91,9 @@ def _plan(model: Model, planned: Planned | None) -> Plan:
 
 def _holding(model: Model, planned: Planned | None, q: Array, domain: Domain, m: Any, doubts: list[Any]) -> Array:
     """What holds the mechanism still against gravity; with loops the drives bear it, along the plan of elimination."""
-    gravity = denoc.gravity_forces(m, q, domain=domain)
     if not model.mechanism.constrained:
-        return gravity
+        return denoc.gravity_forces(joint_space(m), q, domain=domain)
+    gravity = denoc.gravity_forces(m, q, domain=domain)
     engine: Any = model.engine
     plan = _plan(model, planned)
     closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.drives.columns, engine.shares_of(plan))
@@ -151,7 +152,8 @@ def _computed(model: Model, law: ComputedTorque) -> Law:
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, acceleration = motion(t, row, domain)
         pull = kinematics.difference(m, q, goal, domain=domain) * c[:nv]
-        return denoc.inverse_dynamics(m, q, v, acceleration + pull + (speed - v) * c[nv:], domain=domain)
+        wished = acceleration + pull + (speed - v) * c[nv:]
+        return denoc.inverse_dynamics(joint_space(m), q, v, wished, domain=domain)
 
     return Law(f"computed torque along {name}", text, np.concatenate([law.kp, law.kd]), signals)
 

@@ -71,8 +71,7 @@ class _Observing:
         if not self.law.compensate:
             return tau
         if not self.own.driven:
-            back, answer = s.answering
-            return tau - s.exerted(s.domain.solve(answer, back.T @ r))
+            return tau - s.exerted(s.borne(r))
         if s.closed is None:
             return tau - r
         away, count = s.domain.zeros(s.m.nv), len(s.closed.growth)

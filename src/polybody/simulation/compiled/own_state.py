@@ -26,11 +26,13 @@ from polybody.algebra.domains import Domain
 from polybody.constraints.assembly import AssemblyError
 from polybody.constraints.mobility import independence
 from polybody.formulations import denoc
+from polybody.formulations.denoc.elements import Eliminated
 from polybody.interrupts import imported
 from polybody.late import dataclass
 from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
+from polybody.simulation.compiled.joint_space import joint_space
 from polybody.simulation.controllers.own_motion import fully_driven
 from polybody.simulation.failures import NotCompiled
 
@@ -119,6 +121,7 @@ class Own:
         elif self.loops:
             self.u, self.plan = own_plan(model)
         self.active = [int(k) for k in np.flatnonzero(model.actuation.active)]
+        self.passive = [k for k in range(model.nv) if k not in self.active]
         self.pushing = self._pushing()
         if not self.active:
             raise NotCompiled("the model has no actuators")
@@ -149,13 +152,18 @@ class Own:
         """J over the own coordinates, of numbers."""
         return J @ self.model.constraints.joint_influence(q, 1).G if self.loops else J
 
-    def actuated(self, J: Array, q: Array) -> Array:
-        """T, of numbers: what the shape of a task depends on where actuators do not drive everything."""
-        own = self.columns(J, q)
+    def frame_shape(self, frame: str, size: int) -> Shape:
+        """The shape of the task of a frame's last `size` rows."""
+        return self.shape(list(self.model.jacobian(np.array(self.places), frame)[:, -size:]))
+
+    def shape(self, samples: list[Array]) -> Shape:
+        """The shape of a task, of its J over all joints at `places`: that of T, where actuators do not drive all."""
+        own = [self.columns(J, q) for J, q in zip(samples, self.places, strict=True)]
         if self.driven:
-            return own
-        R = self.columns(np.eye(self.model.nv)[self.pushing], q)
-        return own @ np.linalg.solve(self.model.mass_matrix(q), R.T)
+            return shape_of(own)
+        R = [self.columns(np.eye(self.model.nv)[self.pushing], q) for q in self.places]
+        M = self.model.mass_matrix(np.array(self.places))
+        return shape_of([J @ np.linalg.solve(inertia, A.T) for J, inertia, A in zip(own, M, R, strict=True)])
 
 
 class OwnState:
@@ -163,6 +171,7 @@ class OwnState:
 
     def __init__(self, own: Own, m: Any, q: Array, v: Array, doubts: list[Any], domain: Domain) -> None:
         self.own, self.m, self.q, self.doubts, self.domain = own, m, q, doubts, domain
+        self.reduced = m if own.loops else joint_space(m)
         self.closed: Closed | None = None
         self.G: Array | None = None
         self.u, self.v, self.beta = v, v, domain.zeros(len(v))
@@ -185,16 +194,20 @@ class OwnState:
 
     @cached_property
     def inertia(self) -> Array:
-        M = denoc.mass_matrix(self.m, self.q, domain=self.domain)
+        M = denoc.mass_matrix(self.reduced, self.q, domain=self.domain)
         return M if self.G is None else self.G.T @ (M @ self.G)
 
+    @cached_property
+    def _factors(self) -> Eliminated:
+        return Eliminated(self.inertia, self.domain)
+
     def solve(self, right: Array) -> Array:
-        """M⁻¹ right; from the tips inwards, where a tree's zeros stay zeros."""
-        return self.domain.solve(self.inertia[::-1, ::-1], right[::-1])[::-1]
+        """M⁻¹ right."""
+        return self._factors.solve(right)
 
     def forces(self, a: Array, more: Array | None = None) -> Array:
         """tau of the drives for accelerations ü = a, and for joint forces `more` beside."""
-        needed = denoc.inverse_dynamics(self.m, self.q, self.v, self.joint_acceleration(a), domain=self.domain)
+        needed = denoc.inverse_dynamics(self.reduced, self.q, self.v, self.joint_acceleration(a), domain=self.domain)
         needed = needed if more is None else needed + more
         if self.closed is None:
             return needed
@@ -214,25 +227,39 @@ class OwnState:
     def steered(self, b: Array) -> tuple[Array, Array]:
         """(forces f of `pushed`, own accelerations): its rates accelerate by b, and the rest moves as it does."""
         m, domain, active = self.m, self.domain, self.own.active
-        needed = denoc.inverse_dynamics(m, self.q, self.v, self.beta, domain=domain)
+        needed = denoc.inverse_dynamics(self.reduced, self.q, self.v, self.beta, domain=domain)
         if self.G is not None:
             free = -self.solve(self.G.T @ needed)
             back, answer = self.answering
             f = domain.solve(answer, b - self.pushed @ free)
             return f, free + back @ f
-        passive = [k for k in range(m.nv) if k not in active]
-        M, found = self.inertia, domain.zeros(m.nv)
+        passive, M, found = self.own.passive, self.inertia, domain.zeros(m.nv)
         found[active] = b
-        inner = M[np.ix_(passive, passive)][::-1, ::-1]
-        push = -(needed[passive] + M[np.ix_(passive, active)] @ b)
-        found[passive] = domain.solve(inner, push[::-1])[::-1]
+        found[passive] = -self._passive.solve(needed[passive] + M[np.ix_(passive, active)] @ b)
         return M[active] @ found + needed[active], found
 
     @cached_property
+    def _passive(self) -> Eliminated:
+        """M_pp of a tree's joints that are not driven."""
+        passive = self.own.passive
+        return Eliminated(self.inertia[np.ix_(passive, passive)], self.domain)
+
+    @cached_property
     def answering(self) -> tuple[Array, Array]:
-        """(M⁻¹Rᵀ, R M⁻¹Rᵀ)."""
+        """(M⁻¹Rᵀ, R M⁻¹Rᵀ), with loops."""
         back = self.solve(self.pushed.T)
         return back, self.pushed @ back
+
+    def borne(self, x: Array) -> Array:
+        """W R M⁻¹ x, x own forces or columns: what of them `pushed` would have to exert to move as they do.
+
+        Of a tree x_a − M_ap M_pp⁻¹ x_p: W is what is left of M_aa where the others are eliminated.
+        """
+        if self.G is not None:
+            back, answer = self.answering
+            return self.domain.solve(answer, back.T @ x)
+        active, passive = self.own.active, self.own.passive
+        return x[active] - self.inertia[np.ix_(active, passive)] @ self._passive.solve(x[passive])
 
     def exerted(self, f: Array) -> Array:
         """tau (nv,) of all actuators, the least that does what forces f of `pushed` do."""
@@ -272,14 +299,17 @@ class OwnState:
     ) -> Array:
         f, a = self.steered(self.pushed @ rest)
         a = a if load is None else a + self.solve(load if self.G is None else self.G.T @ load)
-        gap, (back, answer) = wanted - (J @ self.joint_acceleration(a) + drift), self.answering
-        T = self.carried(J) @ back
+        gap, own = wanted - (J @ self.joint_acceleration(a) + drift), self.carried(J)
         if shape.tall:
-            return self.exerted(f + self.inverse(shape, T, gap))
+            return self.exerted(f + self.inverse(shape, self.task(own), gap))
         rows = self.domain.array(shape.rows)
-        T = rows @ T
-        WT = self.domain.solve(answer, T.T)
-        return self.exerted(f + WT @ self.solved(T @ WT, rows @ gap))
+        own = rows @ own
+        WT = self.borne(own.T)
+        return self.exerted(f + WT @ self.solved(self.task(own) @ WT, rows @ gap))
+
+    def task(self, J: Array) -> Array:
+        """T = J M⁻¹Rᵀ, J over the own coordinates."""
+        return self.solve(J.T)[self.own.active].T if self.G is None else J @ self.answering[0]
 
     def inverse(self, shape: Shape, J: Array, right: Array, damping: Any = None) -> Array:
         """J⁺ right; with damping λ: Jᵀ(JJᵀ + λ²)⁻¹ right."""

@@ -83,6 +83,18 @@ class States:
         nq, nv, count = self._of.problem.nq, self._of.problem.nv, self._of.acting.recorded
         return rates[0, :-1], rates[0, nq : nq + nv], told[0, :nv], told[0, nv:count]
 
+    def commanded(self, t: float, q: Array, v: Array, i: Array) -> Array | None:
+        """Joint forces of controller and motors of a tree at a state, where the field of what acts now is at hand and
+        may be believed; else None."""
+        acting, nv = self._of.acting, self._of.problem.nv
+        field = self._fields.get(acting.key)
+        if field is None or self._changes:
+            return None
+        x = np.concatenate([q, v, i, [0.0, t]])
+        _, told = field(x[None], acting.constants, acting.law.signals.row(t)[None])
+        sure = bool(np.isfinite(told).all()) and (not acting.doubtful or told[0, acting.recorded] < SWITCH)
+        return told[0, :nv] if sure else None
+
     def _answers(self, times: Array, states: Array, are_closed: bool = False) -> tuple[Array, Array, Array]:
         """(ẋ, what is recorded beside it, which may be believed), of each state."""
         of, problem = self._of, self._of.problem

@@ -12,7 +12,7 @@ from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import TIMES, FrameText
 from polybody.simulation.compiled.law import Law, Signals
-from polybody.simulation.compiled.own_state import Own, OwnState, Shape, shape_of
+from polybody.simulation.compiled.own_state import Own, OwnState, Shape
 from polybody.simulation.compiled.purity import impure
 from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 from polybody.simulation.controllers import (
@@ -34,7 +34,7 @@ Steered = Callable[..., Array]
 def _framed(model: Model, motion: Any, key: str, numbers: list[Any], steer: Steered) -> Law:
     """The law of a frame: `steer` gets the state, the task and the constants `numbers`."""
     own, frame = Own(model), FrameText(model, motion)
-    shape = shape_of([own.actuated(model.jacobian(q, motion.name)[-frame.size :], q) for q in own.places])
+    shape = own.frame_shape(motion.name, frame.size)
     doubts: list[Any] = []
     count = len(frame.constants)
 
@@ -68,7 +68,7 @@ def _impedance(model: Model, law: Impedance) -> Law:
         pull, load = K @ error + D @ (speed - J @ s.v), None
         if measured is None:
             own = s.carried(J)
-            wanted = acceleration + own @ s.solve(own.T @ pull)
+            wanted = acceleration + own @ (s.solve(own.T) @ pull)
         else:
             wrench = measured(t, s.q, s.v, s.domain)
             wanted = acceleration + inverse @ (pull + wrench[-n:])
@@ -117,8 +117,7 @@ def _resolved_rate(model: Model, law: ResolvedRate) -> Law:
             own = s.carried(J)
             rate = liking + s.inverse(shape, own, wanted - own @ liking, damping)
             return s.forces((rate - s.u) * c[1])
-        back, answer = s.answering
-        own = s.shared(s.domain.solve(answer, (s.carried(J) @ back).T)).T  # J_g
+        own = s.shared(s.borne(s.carried(J).T)).T  # J_g
         active = s.own.active
         aside = (liking - s.u)[active] if s.G is None else s.G[active] @ (liking - s.u)
         rate = aside + s.inverse(shape, own, wanted - J @ s.v - own @ aside, damping)
@@ -189,7 +188,7 @@ def _linearising(model: Model, law: FeedbackLinearisation) -> Law:
     own, size = Own(model), law.size
     outputs = _outputs(model, law)
     samples = [np.concatenate([f.coefficients(model, q, 1)[0] for f in law.outputs]) for q in own.places]
-    shape = shape_of([own.actuated(G, q) for G, q in zip(samples, own.places, strict=True)])
+    shape = own.shape(samples)
     doubts: list[Any] = []
     aim = None if law.fixed is not None else _aim(law)
 

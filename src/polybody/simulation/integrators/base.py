@@ -45,6 +45,7 @@ class Options:
     rtol: float = 1e-9
     atol: float = 1e-11
     max_step: float = np.inf
+    steady_step: float | None = None  # max_step under a law that turns out not to read the time, if that is another
     first_step: float | None = None
     times: tuple[float, ...] = ()  # where states are wanted, for methods that give nothing in between
     inside: bool = True  # states within steps are wanted: for events, or dense output
