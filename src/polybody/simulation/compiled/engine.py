@@ -365,7 +365,8 @@ class Compiled:
             bars = status == CANNOT and not (
                 self.acting.plan is not None and self._believing.can_go_on(loop, count, t, y, end - t, tried)
             )
-            by_hand = (PATIENCE if self.method.adaptive else 1) if bars else 0
+            one = self.acting.plan is not None and not self.method.adaptive  # loops have crossed what barred them
+            by_hand = (1 if one else PATIENCE) if bars else 0
 
     def _decides(self, functions: list[tuple[Any, int]]) -> bool:
         """Whether the code of loops that decide at events is there."""
