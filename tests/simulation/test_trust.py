@@ -161,6 +161,17 @@ def test_steps_that_shrink_without_end_are_foreseen(monkeypatch):
         pb.simulate(shipped("double-pendulum"), 200.0, [0.3, 0.0], controller=lambda t, q, v: 5 * v)
 
 
+def test_events_without_end_that_make_sundials_step_in_vain_are_foreseen(monkeypatch):
+    monkeypatch.setattr("polybody.simulation.run.WINDOW", 50)
+    monkeypatch.setattr("polybody.simulation.run.IN_VAIN", 1)
+    monkeypatch.setattr("polybody.simulation.start.MOST_STEPS", 70_000)
+    monkeypatch.setattr("polybody.simulation.start.MOST_A_SECOND", 10)
+    often = pb.Event("often", lambda t, q, v: np.sin(200 * t), action=lambda t, q, v: (q, v))
+    with pytest.raises(pb.SimulationError, match="steps have shrunk to") as caught:
+        pb.simulate(shipped("double-pendulum"), 200.0, [0.3, 0.0], method="cvodes", sample=0.5, events=[often])
+    assert caught.value.trajectory.audit.steps < 1000
+
+
 def late(value):
     def function(t, *_):
         if t > 0.3:

@@ -34,6 +34,7 @@ Array = np.ndarray
 #: steps over which it is seen that the rest would take far too many
 WINDOW = 1_000
 FAR_TOO_MANY = 5  # times the bound
+IN_VAIN = 20  # steps beyond events that count as one: some events close together are no chatter
 #: changes between sticking and sliding within one fixed step after which it is given up
 MOST_CHANGES = 100
 #: how often progress is told of, at least, in a run by compiled code
@@ -56,14 +57,14 @@ class Run:
     ) -> None:
         self.problem, self.method, self.options, self.kept = problem, method, options, kept
         self.switches, self.most, self.progress = switches, most, progress
-        self.window, self.shrinks = (0, -np.inf), False  # steps and time at the last look at their number
+        self.window, self.shrinks = (0, -np.inf), False  # all steps and time at the last look at their number
         self.pieces = Pieces() if dense else None
         self.record = Kept()
         self._first: tuple[float, Array] | None = None  # the first state, where compiled code is to record it
         self.next = 0
         self.compiled: Any = None
         self.path = "python"
-        self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
+        self.steps, self.void, self.rejected, self.off_manifold = 0, 0, 0, 0.0  # void: steps in vain
         self.rejected_known, self.left_out = True, 0.0
         self.start, self.end = 0.0, 0.0
         #: who is told of every step and every event (`recording`), and times at which steps must end for it
@@ -334,6 +335,7 @@ class Run:
             count = int(np.argmax(np.abs(speeds).max(axis=1) > RUNAWAY)) + 1
         switches = [x for x in chunk.switches if x.row <= count]
         self.steps += count - len(switches) + chunk.inner
+        self.void += chunk.void
         self.rejected += chunk.rejected
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)
         self.left_out = max(self.left_out, chunk.left_out)
@@ -370,11 +372,12 @@ class Run:
         """Raise where speeds or the number of steps grow out of all bounds."""
         if not bounded:
             raise BlowUp(f"speeds have grown beyond {RUNAWAY:g}")
-        if self.most is None or self.steps - self.window[0] < min(WINDOW, self.most):
+        taken = self.steps + self.void // IN_VAIN
+        if self.most is None or taken - self.window[0] < min(WINDOW, self.most):
             return
-        rate = (self.steps - self.window[0]) / max(self.reached - self.window[1], 1e-300)
-        self.window = (self.steps, self.reached)
-        foreseen = self.steps + rate * (self.end - self.reached)
+        rate = (taken - self.window[0]) / max(self.reached - self.window[1], 1e-300)
+        self.window = (taken, self.reached)
+        foreseen = taken + rate * (self.end - self.reached)
         shrinking, self.shrinks = self.shrinks, foreseen > FAR_TOO_MANY * self.most
         # Twice in a row: at a pole the method itself soon finds its steps too small.
         if self.steps >= self.most or (shrinking and self.shrinks):

@@ -52,7 +52,8 @@ class Chunk:
     #: ends of the steps that were cut there, by their numbers
     switches: tuple[Any, ...] = ()
     wholes: Mapping[int, tuple[float, Array, Array]] = field(default_factory=dict)
-    inner: int = 0  # steps that the method took beyond those that are rows
+    inner: int = 0  # steps that the method took beyond those that are rows,
+    void: int = 0  # and steps in vain: beyond an event, or taken again
     left_out: float = 0.0  # tolerances: how far states inside its steps may be off (`integrators.pieces`)
     singular: int = 0  # evaluations near singular configurations of loops
 

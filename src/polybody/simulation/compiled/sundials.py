@@ -59,7 +59,7 @@ class Sundials:
         self._before: tuple[float, Array] = (np.nan, np.zeros(0))
         self._told: dict[str, Any] = {}  # what SUNDIALS reports of the last call,
         self._end = np.nan  # how far that went,
-        self._evaluations = 0  # and evaluations of all calls from the same state
+        self._evaluations, self._inner = 0, 0  # and evaluations and steps of all calls from the same state
         self._starts, self._left_out = np.zeros(0), np.zeros(0)  # of the pieces that the loop was given
 
     def forget(self) -> None:
@@ -127,10 +127,11 @@ class Sundials:
         begun, reached = chunk.rows.t[0], chunk.rows.t[-1]
         taken = int(np.ceil(told["nsteps"] * (reached - begun) / (self._end - begun)))
         inner = max(0, taken - len(chunk) + len(chunk.switches))
-        evaluations, self._evaluations = chunk.evaluations + self._evaluations, 0
+        evaluations, void = chunk.evaluations + self._evaluations, max(0, self._inner - taken)
+        self._evaluations, self._inner = 0, 0
         left_out = float(self._left_out[self._starts < reached].max(initial=0.0))
         return replace(
-            chunk, rejected=int(told["netfails"]), evaluations=evaluations, inner=inner, left_out=left_out
+            chunk, rejected=int(told["netfails"]), evaluations=evaluations, inner=inner, void=void, left_out=left_out
         )
 
     # Calls.
@@ -170,6 +171,7 @@ class Sundials:
         if found is None or not np.isfinite(found[0]).all():
             return None
         states, doubts, told = found
+        self._inner += int(told["nsteps"])
         self._evaluations += sum(int(n) for name, n in told.items() if name in ("n_call_daeF", "n_call_jacF"))
         doubted = doubts.reshape(len(grid), PARTS)[:, -1] != 0  # of no number too
         if whole and doubted.any():
