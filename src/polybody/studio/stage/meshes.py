@@ -8,6 +8,7 @@ faces left.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,13 @@ def plate(outline: Array, thickness: float) -> Triangles:
 
 def ball(radius: float, rings: int = 14) -> Triangles:
     """A sphere about the origin."""
+    ring, faces = _unit_ball(rings)
+    return Triangles((radius * ring).astype(np.float32), ring.astype(np.float32), faces)
+
+
+@cache
+def _unit_ball(rings: int) -> tuple[Array, Array]:
+    """(places, faces): every joint and both ends of every rod are balls."""
     theta = np.linspace(0, np.pi, rings + 1)
     phi = np.linspace(0, 2 * np.pi, 2 * rings, endpoint=False)
     ring = np.array([(np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)) for t in theta for p in phi])
@@ -204,9 +212,8 @@ def ball(radius: float, rings: int = 14) -> Triangles:
     for i in range(rings):
         for j in range(n):
             a, b, c, d = i * n + j, (i + 1) * n + j, (i + 1) * n + (j + 1) % n, i * n + (j + 1) % n
-            faces += [(a, b, c), (a, c, d)]
-    kept = [f for f in faces if len({tuple(np.round(ring[k], 9)) for k in f}) == 3]
-    return Triangles((radius * ring).astype(np.float32), ring.astype(np.float32), np.array(kept, dtype=np.uint32))
+            faces += [(a, b, c)] * (i < rings - 1) + [(a, c, d)] * (i > 0)  # at the poles two corners are one
+    return ring, np.array(faces, dtype=np.uint32)
 
 
 def hull_points(mesh: Triangles, directions: Array) -> Array:

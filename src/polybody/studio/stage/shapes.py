@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,12 +104,33 @@ def find_mesh(name: str | None, source: str | None) -> str | None:
     return next((str(place) for place in places if os.path.isfile(place)), None)
 
 
-def load_mesh(path: str | None) -> Any:
-    """A trimesh scene or mesh, None where the file is missing or damaged."""
-    import trimesh
+class Corners(NamedTuple):
+    """Triangles of a file that repeats each corner."""
 
+    vertices: Array
+    faces: Array
+
+
+def read_stl(path: str) -> Corners | None:
+    """The triangles of a binary .stl file (80 bytes, their number, 50 bytes each), None where it has another length."""
+    data = np.fromfile(path, dtype=np.uint8)
+    count = int(data[80:84].view("<u4")[0]) if len(data) >= 84 else 0
+    if not count or len(data) != 84 + 50 * count:
+        return None
+    rows = data[84:].reshape(count, 50)[:, 12:48]  # after the normal
+    vertices = np.ascontiguousarray(rows).view("<f4").reshape(-1, 3).astype(float)
+    return Corners(vertices, np.arange(3 * count).reshape(-1, 3)) if np.isfinite(vertices).all() else None
+
+
+def load_mesh(path: str | None) -> Any:
+    """A mesh of a binary .stl file, a trimesh scene or mesh of others, None where the file is missing or damaged."""
     if path is None or not os.path.isfile(path):
         return None
+    found = read_stl(path) if path.lower().endswith(".stl") else None
+    if found is not None:
+        return found
+    import trimesh
+
     try:
         return trimesh.load(path, process=False)
     except Exception as error:  # readers of many formats raise many things; the caller draws a shape and says so
@@ -180,8 +201,6 @@ def pedestal(point: Array, rods: float) -> Shape:
 
 def add_plate(shapes: list[Shape], points: list[Array], rods: float, color: tuple[int, int, int]) -> None:
     """A thin plate over points that span a plane: the hull of at least three that are apart."""
-    from scipy.spatial import ConvexHull, QhullError
-
     corners = np.unique(np.round(points, 9), axis=0)
     if len(corners) < 3:
         return
@@ -191,13 +210,31 @@ def add_plate(shapes: list[Shape], points: list[Array], rods: float, color: tupl
         return
     axes[2] = np.cross(axes[0], axes[1])
     flat = (corners - middle) @ axes[:2].T
-    try:
-        outline = flat[ConvexHull(flat).vertices]
-    except QhullError:  # on one line, after all
+    outline = hull(flat)
+    if len(outline) < 3:  # on one line, after all
         return
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = axes.T, middle
     shapes.append(Shape("plate", (0.9 * rods, *outline.ravel()), pose, color))
+
+
+def hull(points: Array) -> Array:
+    """The corners of the convex hull of points in a plane, (n, 2), counter-clockwise: Andrew's two chains.
+
+    SciPy's is ready when 0.4 s of imports are over.
+    """
+    least = 1e-12 * float(np.ptp(points, axis=0).max()) ** 2
+
+    def chain(ordered: Array) -> list[Array]:
+        kept: list[Array] = []
+        for p in ordered:
+            while len(kept) > 1 and np.linalg.det([kept[-1] - kept[-2], p - kept[-2]]) <= least:
+                kept.pop()
+            kept.append(p)
+        return kept[:-1]
+
+    order = points[np.lexsort((points[:, 1], points[:, 0]))]
+    return np.array([*chain(order), *chain(order[::-1])])
 
 
 def add_rod(shapes: list[Shape], start: Array, end: Array, radius: float, color: tuple[int, int, int]) -> None:

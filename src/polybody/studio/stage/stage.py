@@ -148,13 +148,20 @@ class Stage:
 
 def as_poses(T: Array) -> Array:
     """4×4 matrices (..., 4, 4) as place and quaternion (x, y, z, w), (..., 7), float32."""
-    from scipy.spatial.transform import Rotation
+    return np.concatenate([T[..., :3, 3], quaternions(T[..., :3, :3])], axis=-1).astype(np.float32)
 
-    flat = T.reshape(-1, 4, 4)
-    if not len(flat):
-        return np.zeros((*T.shape[:-2], 7), dtype=np.float32)
-    found = np.concatenate([flat[:, :3, 3], Rotation.from_matrix(flat[:, :3, :3]).as_quat()], axis=1)
-    return found.reshape(*T.shape[:-2], 7).astype(np.float32)
+
+def quaternions(R: Array) -> Array:
+    """Rotations (..., 3, 3) as quaternions (..., 4): the row of 4 q qᵀ with the largest diagonal."""
+    a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    xy, xz, yz = R[..., 0, 1] + R[..., 1, 0], R[..., 0, 2] + R[..., 2, 0], R[..., 1, 2] + R[..., 2, 1]
+    xw, yw, zw = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
+    squares = np.stack([1 + a - b - c, 1 - a + b - c, 1 - a - b + c, 1 + a + b + c], axis=-1)
+    x, y, z, w = np.moveaxis(squares, -1, 0)
+    rows = np.stack([np.stack(row, axis=-1) for row in ((x, xy, xz, xw), (xy, y, yz, yw), (xz, yz, z, zw),
+                                                        (xw, yw, zw, w))], axis=-2)  # fmt: skip
+    chosen = np.take_along_axis(rows, squares.argmax(axis=-1)[..., None, None], axis=-2)[..., 0, :]
+    return chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)
 
 
 def _directions() -> Array:
@@ -165,4 +172,4 @@ def _directions() -> Array:
     return np.vstack([np.column_stack([r * np.cos(angle), r * np.sin(angle), z]), np.eye(3), -np.eye(3)])
 
 
-__all__ = ["Figure", "Part", "Stage", "as_poses"]
+__all__ = ["Figure", "Part", "Stage", "as_poses", "quaternions"]

@@ -232,9 +232,11 @@ def _angles(quaternion: Array) -> Array:
 
 
 def _quaternion(angles: Array) -> Array:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_euler("xyz", angles).as_quat()
+    """The inverse of `_angles`."""
+    (sx, sy, sz), (cx, cy, cz) = (np.moveaxis(f(np.asarray(angles) / 2), -1, 0) for f in (np.sin, np.cos))
+    x, y = sx * cy * cz - cx * sy * sz, cx * sy * cz + sx * cy * sz
+    z, w = cx * cy * sz - sx * sy * cz, cx * cy * cz + sx * sy * sz
+    return np.stack([x, y, z, w], axis=-1)
 
 
 __all__ = ["Coordinate", "Posing", "first_configuration"]

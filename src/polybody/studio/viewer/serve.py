@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import socket
 import time
@@ -39,16 +40,16 @@ def free_port(wanted: int, tries: int = 50) -> int:
 
 
 def require_packages() -> None:
-    """The page reads meshes and talks over websockets with packages of the extra `viewer`."""
-    try:
-        import trimesh
-        import websockets  # noqa: F401
+    """The page reads meshes and talks over websockets with packages of the extra `viewer`.
 
-        _ = trimesh
-    except ImportError as error:
+    Whether they are there is asked without importing them: trimesh takes longer than all else of a page, and many
+    models have no mesh that needs it.
+    """
+    missing = [name for name in ("trimesh", "websockets") if importlib.util.find_spec(name) is None]
+    if missing:
         raise PolybodyError(
-            f"the page needs a package that is not installed ({error}): pip install 'polybody[viewer]'"
-        ) from None
+            f"the page needs a package that is not installed ({missing[0]}): pip install 'polybody[viewer]'"
+        )
 
 
 class Viewer:
