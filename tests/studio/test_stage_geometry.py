@@ -15,8 +15,9 @@ from polybody.studio.viewer.posing import _angles, _quaternion
 
 
 def test_quaternions_turn_as_their_matrices_do() -> None:
-    turns = Rotation.concatenate([Rotation.random(500, random_state=1), Rotation.from_rotvec(np.pi * np.eye(3)),
-                                  Rotation.identity(1)])  # fmt: skip
+    rng = np.random.default_rng(1)
+    whole, half = Rotation.from_quat(rng.normal(size=(500, 4))), Rotation.from_rotvec(np.pi * np.eye(3))
+    turns = Rotation.concatenate([whole, half, Rotation.identity(1)])
     found = quaternions(turns.as_matrix().reshape(4, 126, 3, 3))
     assert found.shape == (4, 126, 4)
     np.testing.assert_allclose(Rotation.from_quat(found.reshape(-1, 4)).as_matrix(), turns.as_matrix(), atol=1e-14)

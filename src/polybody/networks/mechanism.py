@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from polybody.algebra.spatial import inverse_pose, pose
 from polybody.description.records import Description
@@ -189,6 +188,8 @@ def _group(net: Network, names: list[str], turned: dict[str, list[tuple[str, int
     single = len({joint for joint, _ in places}) == len(places)
     if len(names) != len(places) or not single or np.linalg.matrix_rank(E) < len(names):
         return MotorGroup(dict.fromkeys(names, ("", 0)), None)
+    from scipy.optimize import linear_sum_assignment  # a third of a second, which most networks do without
+
     _, order = linear_sum_assignment(-np.abs(E))  # each motor on a joint that it turns with
     return MotorGroup({name: places[k] for name, k in zip(names, order, strict=True)}, np.linalg.inv(E[:, order]))
 

@@ -1,6 +1,6 @@
 """Steps of a network in one combination of modes, by method: each yields accepted steps with an interpolant.
 
-dop853 (explicit, order 8), radau (implicit, order 5, exact Jacobian) by SciPy; rk4 with fixed steps, compiled as a loop
+dop853 (explicit, order 8); radau (implicit, order 5, exact Jacobian) by SciPy; rk4 with fixed steps, compiled as a loop
 where no input is a Python function; idas by SUNDIALS on the index-one equations as they stand, differential and
 algebraic, without solving blocks: a route of its own.
 """
@@ -24,6 +24,7 @@ from polybody.interrupts import imported
 from polybody.networks.system import System
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, fixed_times
+from polybody.simulation.integrators.dop853 import Steps
 from polybody.simulation.moments import moment
 
 Array = np.ndarray
@@ -49,10 +50,15 @@ def steps(method: str, system: System, t: float, y: Array, end: float, options: 
     return METHODS[method](system, t, y, end, options)
 
 
-def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
-    imported("scipy.integrate")
-    from scipy import integrate
+def _adaptive(kind: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    if kind == "Radau":
+        imported("scipy.integrate")
+        from scipy import integrate
 
+        make: Any = integrate.Radau
+        bound = "t_bound"
+    else:
+        make, bound = Steps, "end"
     atol = np.full(len(y), options.atol)
     atol[-1] = np.inf  # the energy that left is there to be audited
 
@@ -74,15 +80,16 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
     first = None if options.first_step is None else min(options.first_step, end - t)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=RuntimeWarning)
-        solver: Any = getattr(integrate, kind)(rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
-                                               first_step=first, **more)
+        solver: Any = make(rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step, first_step=first,
+                           **more)  # fmt: skip
         marks = [s for s in options.times if t + moment(t) < s < end] + [end]
         while marks:
             # Steps end at the wanted times: interpolants of large steps have errors that nothing controls.
             if solver.t >= marks[0]:
                 marks.pop(0)
                 continue
-            solver.t_bound, solver.status = marks[0], "running"
+            setattr(solver, bound, marks[0])
+            solver.status = "running"
             t0, y0 = solver.t, solver.y
             message = solver.step()
             if solver.status == "failed":
@@ -244,8 +251,8 @@ def _idas_solver(system: System, options: Options) -> Callable[[float, Array, fl
 
 
 METHODS: dict[str, Callable[..., Iterator[Advance]]] = {
-    "dop853": partial(_scipy, "DOP853"),
-    "radau": partial(_scipy, "Radau"),
+    "dop853": partial(_adaptive, "DOP853"),
+    "radau": partial(_adaptive, "Radau"),
     "rk4": _rk4,
     "idas": _idas,
 }

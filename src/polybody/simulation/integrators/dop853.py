@@ -37,7 +37,7 @@ class DormandPrince8:
 
 
 class Steps:
-    """The method, step by step, as `solver_steps` asks for them."""
+    """The method, step by step, as `solver_steps` and networks ask for them; `end` may be set between steps."""
 
     def __init__(
         self, rate: Callable[[float, Array], Array], t: float, y: Array, end: float, *, rtol: float, atol: Array,
@@ -120,4 +120,4 @@ def _mean(x: Array) -> float:
     return float(np.sqrt(x @ x / len(x)))
 
 
-__all__ = ["DormandPrince8"]
+__all__ = ["DormandPrince8", "Steps"]
