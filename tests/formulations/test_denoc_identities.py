@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from polybody.algebra.jets import JetDomain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
+from polybody.mechanism.reduction import reduced
 from trees import coupled_state, scale
 from trees import random_state as tree
 
@@ -56,6 +58,22 @@ def test_mass_matrix_rate_minus_twice_convective_matrix_is_skew(seed):
     M_dot = JETS.rates(denoc.mass_matrix(mechanism, moved, domain=JETS))
     S = M_dot - 2 * denoc.coriolis_matrix(mechanism, q, v)
     np.testing.assert_allclose(S, -S.T, atol=1e-11 * scale(M_dot))
+
+
+@pytest.mark.parametrize("make", [tree, coupled_state])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_momentum_drifts_by_the_transposed_convective_matrix(make, seed):
+    """Ṁ v − C v, with rotors and followers too; and from the fewest numbers that have the same dynamics."""
+    mechanism, q, v, _, _ = make(seed)
+    p, drift = denoc.momentum_and_drift(mechanism, q, v)
+    M, moved = denoc.mass_matrix(mechanism, q), JETS.lift(q, kinematics.rate(mechanism, q, v))
+    M_dot = JETS.rates(denoc.mass_matrix(mechanism, moved, domain=JETS))
+    wanted = M_dot @ v - denoc.bias_forces(mechanism, q, v, gravity=np.zeros(3))
+    np.testing.assert_allclose(p, M @ v, atol=1e-11 * scale(p))
+    np.testing.assert_allclose(drift, wanted, atol=1e-11 * scale(drift, M_dot))
+    bare = replace(mechanism, springs=())
+    fewer = denoc.momentum_and_drift(reduced(bare), q, v)
+    np.testing.assert_allclose(fewer, (p, drift), atol=1e-10 * scale(p, drift))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -15,6 +15,7 @@ from polybody.formulations.denoc.inverse import (
     passive_forces,
 )
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
+from polybody.formulations.denoc.momentum import momentum_and_drift
 from polybody.formulations.denoc.regressor import (
     body_parameters,
     changes_of_forces,
@@ -40,6 +41,7 @@ __all__ = [
     "inverse_mass_matrix",
     "joint_momentum",
     "mass_matrix",
+    "momentum_and_drift",
     "momentum_regressor",
     "passive_forces",
     "regressor",

@@ -47,19 +47,16 @@ class _Observing:
     def at(self, m: Any, q: Array, v: Array, domain: Domain) -> OwnState:
         return self.own.at(self.knowing.mechanism(m), q, v, self.doubts, domain)
 
-    def momentum(self, s: OwnState) -> Array:
-        return s.inertia @ s.u
-
-    def bend(self, s: OwnState) -> Array:
-        """Cᵀu̇ − g + passive."""
-        m, q, v, domain = s.m, s.q, s.v, s.domain
+    def known(self, s: OwnState) -> tuple[Array, Array]:
+        """(p, Cᵀu̇ − g + passive)."""
+        q, v, domain = s.q, s.v, s.domain
         if s.closed is not None:
             C = constrained.coriolis_matrix(s.closed, q, v, domain=domain)
             rest = constrained.passive_forces(s.closed, q, v, domain=domain)
-            return C.T @ s.u - constrained.gravity_forces(s.closed, q, domain=domain) + rest
-        C = denoc.coriolis_matrix(m, q, v, domain=domain)
-        rest = denoc.passive_forces(m, q, v, domain=domain)
-        return C.T @ s.u - denoc.gravity_forces(m, q, domain=domain) + rest
+            return s.inertia @ s.u, C.T @ s.u - constrained.gravity_forces(s.closed, q, domain=domain) + rest
+        p, drift = denoc.momentum_and_drift(s.reduced, q, v, domain=domain)
+        rest = denoc.passive_forces(s.reduced, q, v, domain=domain)
+        return p, drift - denoc.gravity_forces(s.reduced, q, domain=domain) + rest
 
     def generalised(self, s: OwnState, tau: Array) -> Array:
         """Aᵀτ_a."""
@@ -94,7 +91,7 @@ class _Observing:
         inner = self.inner.begun(m, t, q, v, told[1:], c[self.n :], row, domain)
         tau, _ = self.inner.measured(m, t, q, v, inner, told[1:], c[self.n :], row, domain)
         s, none, one = self.at(m, q, v, domain), domain.zeros(self.n), domain.zeros(1)
-        parts = [none, none, self.momentum(s), self.bend(s), self.generalised(s, tau), one + t, one, one, none, none]
+        parts = [none, none, *self.known(s), self.generalised(s, tau), one + t, one, one, none, none]
         return np.concatenate([*parts, inner])
 
     def update(
@@ -110,7 +107,7 @@ class _Observing:
 
         held = k["integral"] + k["held"] * (t - k["since"][0])
         pushed = chosen(domain, k["is_held"][0], held, (k["force"] + acting(k["r"], k["inner"])) * half)
-        p, bend = self.momentum(s), self.bend(s)
+        p, bend = self.known(s)
         so_far = k["total"] + pushed + (k["bend"] + bend + k["r"]) * half
         r = gain * (p - k["start"] - so_far) / (gain * half + domain.const(1))
         inner = self.inner.updated(m, t, q, v, k["inner"], told[1:], inner_c, row, domain)
