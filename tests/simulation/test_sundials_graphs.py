@@ -13,6 +13,7 @@ import pytest
 from simulation_cases import shipped
 
 import polybody as pb
+from polybody.simulation.compiled import sundials_graphs
 from polybody.simulation.compiled.given import acting_of
 from polybody.simulation.compiled.graph_blocks import Blocks
 from polybody.simulation.compiled.sundials_graphs import field_of
@@ -282,3 +283,18 @@ def test_work_is_as_accurate_as_the_motion(method: str, compiled: bool | None) -
     assert np.abs(wanted.work).max() > 1.0
     np.testing.assert_allclose(run.work, wanted.work, rtol=0, atol=1e-7 * np.abs(wanted.work).max())
     assert run.audit.trusted, run.audit.doubts
+
+
+def test_equations_of_idas_are_traced_once_whichever_joints_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = pb.Builder("fingers")
+    for k in range(3):
+        build.body(f"finger {k}", 0.1, (0.05, 0, 0), (1e-5, 1e-4, 1e-4))
+        build.joint(f"knuckle {k}", "revolute", "world", f"finger {k}", (0, 0.03 * k, 0), (0, 1, 0), friction=0.03)
+    made, traced = [], sundials_graphs.Balance._text
+    monkeypatch.setattr(sundials_graphs, "_KEPT", {})
+    monkeypatch.setattr(sundials_graphs.Balance, "_text", lambda *given: made.append(given) or traced(*given))
+    run = pb.simulate(build.model(), 0.4, np.full(3, np.pi / 2), [1.0, 2.0, 3.0], method="idas")
+    rests = [key for key in sundials_graphs._KEPT if "at rest" in key]
+    assert run.audit.path == "compiled"
+    assert len(rests) > 2, "each finger comes to rest at a time of its own"
+    assert len(made) == 1

@@ -26,7 +26,7 @@ from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.rolled import MOST_STRAIGHT
-from polybody.simulation.compiled.sundials_graphs import Rates, Residuals, Solvers, kept
+from polybody.simulation.compiled.sundials_graphs import Balance, Rates, Residuals, Solvers, kept
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.idas import idas_options, resting_alone
@@ -196,7 +196,8 @@ class Sundials:
                 return None
             acting = self._without_held(acting)
             key = self._key(acting, "residuals", *rows, "at rest", *resting)
-            graph = kept(key, lambda: Residuals(acting, rows, resting))
+            balance = kept(self._key(acting, "balance", *rows), lambda: Balance(acting, rows))
+            graph = kept(key, lambda: Residuals(balance, resting))
             x, row = np.append(y, t), acting.law.signals.row(t)
             z, sizes = graph.start(x, acting.constants, row, v, known[1])
             start, chosen = {"z0": z}, idas_options(problem, known[0][:-1], sizes, self.options)

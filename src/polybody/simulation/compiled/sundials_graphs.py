@@ -59,33 +59,30 @@ class Rates:
         return {"x": x, "t": time, "p": p, "ode": self.rates(full, c, row), "quad": beside}
 
 
-class Residuals:
-    """The equations of `idas` with constraint rows that are independent, and with joints at rest."""
+class Balance:
+    """The equations of `idas` with constraint rows that are independent, whatever rests: graphs that are made once, for
+    they take a second with 40 joints, and joints of a hand come to rest in many sets."""
 
-    def __init__(self, acting: Acting, rows: list[int], resting: list[int]) -> None:
+    def __init__(self, acting: Acting, rows: list[int]) -> None:
         import casadi
 
-        self.size, self.count, self.resting = acting.size - 1, acting.model.nv + len(rows) + len(resting), resting
+        self.acting, self.rows, self.size = acting, rows, acting.size - 1
         blocks = self.blocks = Blocks(acting, rows, ALPHA)
-        exact = {"custom_jacobian": blocks.equation_slopes("residuals", resting), "jac_penalty": 0}
-        made = self._text(acting, blocks, rows, resting)
-        given = made.sx_in()
-        self.residuals = casadi.Function("residuals", given, made.call(given), exact)
+        self.function = self._text(acting, blocks)
         x, c, row = blocks.outside.sx_in()
         power, growth = casadi.vertsplit(blocks.outside(x, c, row)[2])
         limits, doubt = casadi.SX.sym("limits", 2), 1 - (growth < SWITCH)
         self.beside = casadi.Function("beside", [x, c, row, limits], [casadi.vertcat(power, UNIT * doubt)])
 
-    def _text(self, acting: Acting, blocks: Blocks, rows: list[int], resting: list[int]) -> Any:
-        """(x, z, c, row) -> [ẋ; 0]."""
-        graph, n = acting.graph, acting.model.nv
+    def _text(self, acting: Acting, blocks: Blocks) -> Any:
+        """(x, [a; λ], c, row) -> ẋ, ID(q, v, a) − F − Jᵀλ, J a + γ + 2α J v + α² φ."""
+        graph, n, rows = acting.graph, acting.model.nv, self.rows
         columns, x, c, row = acting.columns(graph)
         q, v, i, t = acting.state(x, graph)
-        (z_in, z), m = graph.variables("z", self.count), acting.mechanism
-        a, loads, push = z[:n], z[n : n + len(rows)], z[n + len(rows) :]
+        (z_in, z), m = graph.variables("z", n + len(rows)), acting.mechanism
+        a, loads = z[:n], z[n:]
         force, rates = blocks.acting_text(q, v, i, t, c, row)[:2]
         needed = denoc.inverse_dynamics(m, q, v, a, None, domain=graph) - force
-        needed[resting] = needed[resting] - push
         held = graph.zeros(0)
         if rows:
             system: Any = acting.model.engine.constraints.traced  # type: ignore[attr-defined]
@@ -94,12 +91,30 @@ class Residuals:
             speed, gap = system.velocity(q, v, domain=graph)[rows], system.residual(q, domain=graph)[rows]
             held = J @ a + system.bias(q, v, domain=graph)[rows]
             held = held + speed * graph.const(2 * ALPHA) + gap * graph.const(ALPHA**2)
-        found = np.concatenate([kinematics.rate(m, q, v, domain=graph), a, rates, needed, held, a[resting]])
-        return blocks.function("residuals", [columns[0], z_in, *columns[1:]], columns[1], [found])
+        rate = np.concatenate([kinematics.rate(m, q, v, domain=graph), a, rates])
+        return blocks.function("balance", [columns[0], z_in, *columns[1:]], columns[1], [rate, needed, held])
+
+
+class Residuals:
+    """The equations of `idas` with joints at rest."""
+
+    def __init__(self, balance: Balance, resting: list[int]) -> None:
+        import casadi
+
+        self.balance, self.resting = balance, resting
+        nv, r = balance.acting.model.nv, len(balance.rows)
+        self.count = nv + r + len(resting)
+        exact = {"custom_jacobian": balance.blocks.equation_slopes("residuals", resting), "jac_penalty": 0}
+        x, _, c, row = balance.function.mx_in()
+        z = casadi.MX.sym("z", self.count)
+        rate, needed, held = balance.function(x, z[: nv + r], c, row)
+        E = casadi.sparsify(casadi.DM(np.eye(nv)[:, resting])) if resting else casadi.DM(nv, 0)
+        found = casadi.vertcat(rate, needed - E @ z[nv + r :], held, E.T @ z[:nv])
+        self.residuals = casadi.Function("residuals", [x, z, c, row], [found], exact)
 
     def start(self, x: Array, c: Array, row: Array, v: Array, a: Array) -> tuple[Array, Array]:
         """(z, sizes of z) at a state x = [q; v; i; W; t] with accelerations a."""
-        blocks, J = self.blocks, np.eye(len(a))[self.resting]
+        blocks, J = self.balance.blocks, np.eye(len(a))[self.resting]
         q = blocks.apart(x, c)[0]
         if blocks.rows:
             J = np.concatenate([np.asarray(blocks.jacobian(q, c)), J])
@@ -110,11 +125,11 @@ class Residuals:
     def equations(self, acting: Acting) -> dict[str, Any]:
         import casadi
 
-        x, p, time, full, c, row, limits = symbols(self.size, acting)
+        size = self.balance.size
+        x, p, time, full, c, row, limits = symbols(size, acting)
         z = casadi.MX.sym("z", self.count)
-        found, beside = self.residuals(full, z, c, row), self.beside(full, c, row, limits)
-        return {"x": x, "z": z, "t": time, "p": p, "ode": found[: self.size], "alg": found[self.size :],
-                "quad": beside}  # fmt: skip
+        found, beside = self.residuals(full, z, c, row), self.balance.beside(full, c, row, limits)
+        return {"x": x, "z": z, "t": time, "p": p, "ode": found[:size], "alg": found[size:], "quad": beside}
 
 
 def field_of(acting: Acting) -> Any:
@@ -149,8 +164,10 @@ def kept(key: Any, make: Callable[[], Any]) -> Any:
     from polybody.kernels import background
     from polybody.kernels.locks import tracing
 
-    found = _KEPT.get(key)
-    if found is None:
+    found = _KEPT.pop(key, None)  # and put back: the one used longest ago goes first
+    if found is not None:
+        _KEPT[key] = found
+    else:
         with background.building(), tracing:
             found = passed_on(make)
             while len(_KEPT) >= MOST_KEPT:
