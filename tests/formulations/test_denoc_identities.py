@@ -12,6 +12,7 @@ import polybody as pb
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.formulations import denoc
+from polybody.formulations.denoc import stations
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.reduction import reduced
@@ -74,6 +75,18 @@ def test_momentum_drifts_by_the_transposed_convective_matrix(make, seed):
     bare = replace(mechanism, springs=())
     fewer = denoc.momentum_and_drift(reduced(bare), q, v)
     np.testing.assert_allclose(fewer, (p, drift), atol=1e-10 * scale(p, drift))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_convective_matrix_is_the_same_about_stations_of_any_reach(seed, monkeypatch):
+    m, q, v, _, _ = tree(seed, 9)
+    every_body_its_own = denoc.coriolis_matrix(m, q, v)
+    for reach in (2, 3, 50):
+        monkeypatch.setattr(stations, "SHORT", 1)
+        monkeypatch.setattr(stations, "REACH", reach)
+        assert any(k != joint.index for k, joint in zip(stations._chosen(m), m.joints, strict=True))
+        found = denoc.coriolis_matrix(m, q, v)
+        np.testing.assert_allclose(found, every_body_its_own, rtol=0, atol=1e-13 * scale(every_body_its_own))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

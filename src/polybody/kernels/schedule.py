@@ -54,6 +54,9 @@ FEWER = 0.9  # of the moves backwards: with few registers, what saves less is no
 #: operations: shorter tapes are computed depth-first; of the moves of depth-first orders: what saves less is not
 #: computed as traced. In one function or with many registers; with few, in short functions
 LONG, WORTH = (2500, 900), (0.8, 1.0)
+#: operations from which on no order forwards is made, which takes a tenth of the time of compiling: it had more moves
+#: than another in all long tapes (Coriolis matrices and derivatives of chains and humanoids, inverses of inertia)
+BACKWARDS_FROM = 10_000
 #: operations: tapes from as many on, and up to as many, are computed side by side, with as many results at most
 SIDE_BY_SIDE, FEW_RESULTS = (300, 460), 32
 #: values that wait at once, of these
@@ -82,15 +85,17 @@ def schedule(
         order.append(wave)
         done.update(results_of(wave))
     roots = [n for nodes in tape.outputs for n in nodes]
-    forwards: list[int | Wave] = []
-    backwards: list[int | Wave] = []
-    _depth_first(arguments, roots, set(done), forwards, traced)
-    _depth_first(arguments, roots[::-1], set(done), backwards, _registers(arguments, needed, done))
     constants = {n for n in needed if tape.nodes[n][0] == CONST}  # operands in memory, always
-    costs = [moves(arguments, some, constants, registers) for some in (forwards, backwards)]
-    wanted = (FEWER if registers <= REGISTERS else 1.0) * costs[1]
-    ahead = costs[0] <= wanted or costs[0] == costs[1]
-    least, best = (costs[0], forwards) if ahead else (costs[1], backwards)
+    best: list[int | Wave] = []
+    _depth_first(arguments, roots[::-1], set(done), best, _registers(arguments, needed, done))
+    least = moves(arguments, best, constants, registers)
+    backwards = best
+    if len(backwards) < BACKWARDS_FROM:
+        forwards: list[int | Wave] = []
+        _depth_first(arguments, roots, set(done), forwards, traced)
+        cost = moves(arguments, forwards, constants, registers)
+        if cost <= (FEWER if registers <= REGISTERS else 1.0) * least or cost == least:
+            least, best = cost, forwards
     short = cut and registers <= REGISTERS
     if short and single and SIDE_BY_SIDE[0] <= len(best) < SIDE_BY_SIDE[1] and len(roots) <= FEW_RESULTS:
         return order + _side_by_side(tape, arguments, backwards, done)

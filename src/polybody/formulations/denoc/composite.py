@@ -14,6 +14,8 @@ and with Ḣ_i the inertial rate of the joint map, F'_i = M̃_i Ḣ_i + K̃_i H_
 
     c_ji = H_jᵀ B_ijᵀ F'_i,                 j an ancestor of i or i itself                        (29), i ≤ j
     c_ij = F_iᵀ B_ij Ḣ_j + (G_i + Σ ṙ × f)ᵀ H_ω,j                                                 (29), otherwise
+
+In long branches they are projected about common origins (`stations`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links
+from polybody.formulations.denoc.stations import Stations, stations
 from polybody.late import dataclass
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
@@ -189,12 +192,13 @@ def coriolis_matrix(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain 
         inertial_rate(joint.model.velocity_map_rate(q[joint.q], v[joint.v], domain=domain), across[i].H, omegas[i])
         for i, joint in enumerate(mechanism.joints)
     ]
+    met = stations(mechanism, across, slides, rates, domain=domain)
     C = domain.zeros(mechanism.nv, mechanism.nv)
     for joint in mechanism.joints:
         i = joint.index
         for k in range(joint.nv):
             sent = convective(parts[i], drifts[i], across[i].H[:, k], rates[i][:, k])
-            _fill_convective(mechanism, across, slides, rates, i, joint.v.start + k, sent, C)
+            _fill_convective(mechanism, across, slides, met, i, joint.v.start + k, sent, C)
     return C
 
 
@@ -228,6 +232,10 @@ class Convective:
         n_col, f_col = step.wrench_to_parent(self.n_col, self.f_col)
         return Convective(n_col, f_col, n, f, step.to_parent(self.g) + cross(slide, f))
 
+    def to_station(self, met: Stations, i: int) -> Convective:
+        """The same, given about O_i, at the station of body i."""
+        return self.to_parent(*met.steps[i]) if i in met.steps else self
+
 
 def convective(part: Composite, drift: Drift, H: Array, H_dot: Array) -> Convective:
     """F', F and G of one column H of a joint, H_dot its inertial rate."""
@@ -238,19 +246,19 @@ def convective(part: Composite, drift: Drift, H: Array, H_dot: Array) -> Convect
 
 
 def _fill_convective(
-    mechanism: Mechanism, across: list[Crossing], slides: list[Array], rates: list[Array], start: int, own: int,
+    mechanism: Mechanism, across: list[Crossing], slides: list[Array], met: Stations, start: int, own: int,
     sent: Convective, C: Array,
 ) -> None:
-    """Column and row of C for one column of joint `start`, carried to the ground."""
-    i = start
+    """Column and row of C for one column of joint `start`, carried to the ground from station to station."""
+    i, sent = start, sent.to_station(met, start)
     while i != GROUND:
         joint = mechanism.joints[i]
-        column, row = sent.on_joint(across[i].H, rates[i])
+        column, row = sent.on_joint(met.H[i], met.rates[i])
         C[joint.v, own] = C[joint.v, own] + column
         if i != start:
             C[own, joint.v] = C[own, joint.v] + row
-        if joint.parent != GROUND:
-            sent = sent.to_parent(across[i], slides[i])
+        if joint.parent != GROUND and met.of[joint.parent] != met.of[i]:
+            sent = sent.to_parent(across[i], slides[i]).to_station(met, joint.parent)
         i = joint.parent
 
 
