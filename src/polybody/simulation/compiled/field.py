@@ -37,6 +37,7 @@ from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
 from polybody.simulation.compiled import bearing, event_texts, rolled
 from polybody.simulation.compiled.holding import Holding
+from polybody.simulation.compiled.joint_space import remember
 from polybody.simulation.compiled.law import Law
 from polybody.simulation.compiled.tracing import key_of
 from polybody.simulation.compiled.watch import Watch
@@ -356,6 +357,8 @@ class Acting:
             columns, x, c, row = self.columns(graph)
             q, v, i, t = self.state(x, graph)
             loads = self.loads(t, c, graph)
+            if self.plan is None:
+                remember(self.mechanism, self.model.engine.reduced_mechanism)
             tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
             whole, doubt = self.rubbed(q, v, tau, loads, c, graph)
             a, told, held = self.motion_under(q, v, whole, loads, c, graph)
