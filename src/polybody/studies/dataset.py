@@ -37,10 +37,17 @@ def arrow() -> Any:
     try:
         import pyarrow
         import pyarrow.ipc
-        import pyarrow.parquet
     except ImportError:
         raise PolybodyError("studies keep their results by pyarrow; pip install polybody[study]") from None
     return pyarrow
+
+
+def parquet() -> Any:
+    """The part of pyarrow that few studies need, as long to import as the rest of it."""
+    arrow()
+    import pyarrow.parquet
+
+    return pyarrow.parquet
 
 
 def table_of(columns: dict[str, Any]) -> pa.Table:
@@ -88,7 +95,7 @@ def write_table(table: pa.Table, sink: Any, form: str) -> None:
     """The table as a file of either format; the same bytes for the same table. Measured numbers hardly compress."""
     pa = arrow()
     if form == "parquet":
-        pa.parquet.write_table(table, sink, compression="none", use_dictionary=False, write_statistics=False)
+        parquet().write_table(table, sink, compression="none", use_dictionary=False, write_statistics=False)
         return
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
@@ -111,7 +118,7 @@ def read_table(source: Any, form: str, columns: list[str] | None = None) -> pa.T
     """The table of a file: its path, or its bytes."""
     pa = arrow()
     if form == "parquet":
-        return pa.parquet.read_table(pa.BufferReader(source) if isinstance(source, bytes) else source, columns=columns)
+        return parquet().read_table(pa.BufferReader(source) if isinstance(source, bytes) else source, columns=columns)
     with pa.ipc.open_file(source if isinstance(source, bytes) else pa.memory_map(str(source))) as reader:
         table = reader.read_all()
     return table if columns is None else table.select([name for name in columns if name in table.column_names])
@@ -215,7 +222,7 @@ def _rows(path: Path, form: str) -> int:
     """How many rows a file says that it has; damaged files are errors of Arrow."""
     pa = arrow()
     if form == "parquet":
-        return pa.parquet.read_metadata(path).num_rows
+        return parquet().read_metadata(path).num_rows
     with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
         return sum(reader.get_batch(k).num_rows for k in range(reader.num_record_batches))
 
