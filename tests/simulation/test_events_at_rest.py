@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,46 @@ def test_functions_that_do_not_read_the_time_bound_no_compiled_steps():
 
     run = pb.simulate(model, 10.0, controller=later, progress=switch)
     assert next(x.time for x in run.happenings if x.detail == "slips") == pytest.approx(FIRST, abs=1e-9)
+
+
+METHODS = ["dop853", "radau", "cvodes", "idas"]
+
+
+@pytest.mark.parametrize("sample", [None, 0.5])
+@pytest.mark.parametrize("compiled", [None, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_push_of_a_function_gives_a_resting_block_its_impulse(method: str, compiled: bool | None, sample):
+    """2 N for 15 ms on 1 kg, by a controller that Python calls, by a wrench that is traced."""
+
+    def push(t, q, v):
+        return np.array([2.0 if 0.9031 <= t < 0.9181 else 0.0])
+
+    options: dict[str, Any] = {"method": method, "compiled": compiled, "sample": sample, "rtol": 1e-7}
+    run = pb.simulate(block(), 1.5, controller=push, **options)
+    assert run.v[-1, 0] == pytest.approx(0.03, rel=1e-4)
+    smooth = {"mass": lambda t: np.array([0, 0, 0, 2 * np.exp(-(((t - 0.9031) / 0.01) ** 2)), 0, 0])}
+    run = pb.simulate(block(), 1.5, wrenches=smooth, **options)
+    assert run.v[-1, 0] == pytest.approx(2 * 0.01 * np.sqrt(np.pi), rel=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_end_where_a_table_bends(method: str, compiled: bool | None):
+    """A triangle of 2 kN over 0.2 ms: an impulse of 0.2 N s, between 0.5 s and 0.5002 s."""
+    times, forces = [0.0, 0.5, 0.5001, 0.5002, 5.0], [[0.0], [0.0], [2000.0], [0.0], [0.0]]
+    law = pb.controllers.Given(block(), forces, times)
+    run = pb.simulate(block(), 1.0, controller=law, method=method, compiled=compiled, sample=0.25)
+    assert run.v[-1, 0] == pytest.approx(0.2, rel=1e-6)
+    assert len(run.t) == 5
+    assert run.trusted
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_long_tables_are_looked_at_once_per_row(method: str):
+    """1000 rows, of which one pushes."""
+    times = np.linspace(0.0, 4.0, 1001)
+    forces = np.zeros((1001, 1))
+    forces[377] = 3.0
+    law = pb.controllers.Given(block(), forces, times)
+    run = pb.simulate(block(), 4.0, controller=law, method=method, sample=1.0)
+    assert run.v[-1, 0] == pytest.approx(3.0 * 0.004, rel=1e-5)

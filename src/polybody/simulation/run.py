@@ -70,6 +70,7 @@ class Run:
         #: who is told of every step and every event (`recording`), and times at which steps must end for it
         self.watcher: Any = None
         self.marks: Array = np.zeros(0)
+        self.bends: Array = np.zeros(0)  # of forces, where steps end too
         self._due = -np.inf  # the controller's next instant
         self._renewed = False  # since the last steps
 
@@ -249,9 +250,9 @@ class Run:
     def _sampled(self, t: float, y: Array, end: float) -> float:
         """Tell the controller the state at an instant of its own; the time of the next one, or the end."""
         controller = self.problem.controller
-        if len(self.marks):
-            ahead = self.marks[self.marks > t]
-            end = min(end, ahead[0]) if len(ahead) else end
+        for times in (self.marks, self.bends):
+            ahead = times[times > t] if len(times) else times
+            end = min(end, float(ahead[0])) if len(ahead) else end
         if controller is None or not isinstance(controller, Sampling):
             return end
         due = self.compiled.due if self._ticks and self._due > -np.inf else self._due

@@ -16,6 +16,7 @@ from polybody.mechanism.saturation import drive_limits
 from polybody.model.arguments import as_model
 from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
+from polybody.simulation import timed
 from polybody.simulation.arguments import (
     lone_state,
     number,
@@ -201,8 +202,14 @@ def prepared(
     if kept is not None and chosen.adaptive and (events or (looks and (loads or problem.has_timed_law))):
         bound = min(options.max_step, longest_step(usual_spacing(duration), kept))
         options = replace(options, max_step=bound, steady_step=bound if events or loads else options.max_step)
+    if chosen.adaptive and (problem.has_timed_law or problem.has_timed_loads):
+        bound = min(options.max_step, timed.longest_step(controller, method, usual_spacing(duration)))
+        free = options.max_step if options.steady_step is None else options.steady_step
+        free = min(free, bound) if problem.has_timed_loads else free
+        options = replace(options, max_step=bound, steady_step=free)
     options = replace(options, inside=dense or bool(switches.functions()))
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
+    run.bends = timed.bends(controller, start, end) if chosen.adaptive else run.bends
     with uncollected():
         if problem.driven or events:  # users' functions are traced
             passed_on(functools.partial(run.compile, compiled))
