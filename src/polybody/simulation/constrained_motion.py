@@ -35,6 +35,8 @@ NEAR = 1e4
 LOST = 1e8
 #: singular values below this part of the largest are not divided by
 SOFT_RANK = 1e-4
+#: singular values over the largest that are rounding
+ROUNDING = 1e-13
 #: parts of rows below this may change their signs by themselves
 CLEAR = 0.05
 
@@ -197,7 +199,8 @@ class ConstrainedMotion:
         if not self._rank or s[self._rank - 1] >= far * s[0]:
             return np.inf
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
-        lost = np.flatnonzero(s[: self._rank] < far * s[0])
+        # Of what is rounding the motion is there already, and its sign says nothing of the way it goes.
+        lost = np.flatnonzero((s[: self._rank] < far * s[0]) & (s[: self._rank] > ROUNDING * s[0]))
         turn = U[:, lost].T @ self.kernels.jacobian_rate(q, v) @ Vt[lost].T
         rates = np.linalg.eigvals(-turn / s[lost][:, None])  # 1/τ of S + τ UᵀJ̇V
         nearest = max((float(x.real) for x in rates if abs(x.imag) < 0.1 * abs(x.real)), default=0.0)
