@@ -1,6 +1,6 @@
 """First answers: seconds from a loaded model to the first result of a call, each in a fresh process on an empty cache.
 
-    python benchmarks/bench_first_answers.py [ROBOT …] [--calls NAME …] [--json benchmarks/results/first_answers.json]
+    python benchmarks/bench_first_answers.py [ROBOT …] [--calls NAME … | --commands] [--json results/first_answers.json]
 
 Every quantity of the table and the public calls of `first_calls.py`. Imports of CasADi and LLVM, which the first call
 makes, are counted; `import polybody` and `pb.load` are not. Python's own bytecode of modules is there, as after any
