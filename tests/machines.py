@@ -42,9 +42,9 @@ def four_bar_chain(count: int = 40) -> pb.Model:
     return build.model()
 
 
-def parallelogram() -> pb.Model:
-    """Bars of 1 m, 2 m and 1 m on the ground that can lie flat, where they may also fold; no gravity."""
-    build = pb.Builder("parallelogram", gravity=(0, 0, 0))
+def parallelogram(gravity: float = 0.0) -> pb.Model:
+    """Bars of 1 m, 2 m and 1 m on the ground that can lie flat, where they may also fold; gravity along -y."""
+    build = pb.Builder("parallelogram", gravity=(0, -gravity, 0))
     for name in ("left", "top", "right"):
         build.body(name, 1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
     build.joint("a", "revolute", "world", "left")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -53,3 +54,16 @@ def tree(seed: int, n: int, **options: object) -> Model:
 
 
 SAHA_START = np.array([0.0, np.pi / 2, 0.0, 0.0, 0.0, 0.0])
+
+
+def swinging_arm(friction: bool = True, limits: bool = True) -> pb.Model:
+    """Two joints that swing between their stops, one of which sticks at its turning points."""
+    build = pb.Builder("arm", gravity=(0, 0, -9.81))
+    for k in range(2):
+        build.body(f"b{k}", 1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))
+        origin = np.eye(4)
+        origin[2, 3] = -0.4 * k
+        more: dict[str, Any] = {"limits": (-0.4, 0.5)} if limits else {}
+        more |= {"friction": 0.2} if friction and k == 1 else {}
+        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=(0, 1, 0), **more)
+    return build.model()

@@ -8,22 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import swinging_arm
 
 import polybody as pb
 from polybody.simulation.moments import moment
 
 NOW = 1.7e9  # s since 1970: times are 2.4e-7 s apart
-
-
-def arm(limits: bool = False) -> pb.Model:
-    build = pb.Builder("arm", gravity=(0, 0, -9.81))
-    for k in range(2):
-        build.body(f"b{k}", 1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))
-        origin = np.eye(4)
-        origin[2, 3] = -0.4 * k
-        more: dict[str, Any] = {"limits": (-0.4, 0.5)} if limits else {}
-        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=(0, 1, 0), **more)
-    return build.model()
 
 
 def moved(run: pb.Trajectory, start: float) -> float:
@@ -34,7 +24,7 @@ def moved(run: pb.Trajectory, start: float) -> float:
 @pytest.mark.parametrize("compiled", [None, False])
 @pytest.mark.parametrize("method", ["dop853", "rk4", "radau", "semi-implicit", "cvodes", "idas"])
 def test_states_are_those_of_a_run_from_zero(method: str, compiled: bool | None) -> None:
-    model = arm()
+    model = swinging_arm(friction=False, limits=False)
     law = pb.PD(model, [0.5, -0.3], 200.0, 4.0)
     options: dict[str, Any] = {"method": method, "sample": 0.0037, "compiled": compiled, "dt": 2e-4}
     early = pb.simulate(model, 0.2, [0.6, -0.2], None, law, **options)
@@ -48,7 +38,7 @@ def test_states_are_those_of_a_run_from_zero(method: str, compiled: bool | None)
 
 @pytest.mark.parametrize("method", ["dop853", "rk4"])
 def test_hits_turns_and_instants_come_as_often_as_from_zero(method: str) -> None:
-    model = arm(limits=True)
+    model = swinging_arm(friction=False)
     options: dict[str, Any] = {"method": method, "restitution": 0.6, "sample": 0.05, "dt": 1e-3}
     options["events"] = [pb.Event("turns", lambda t, q, v: v[0])]
 
@@ -65,16 +55,17 @@ def test_hits_turns_and_instants_come_as_often_as_from_zero(method: str) -> None
 
 def test_a_run_whose_times_are_too_late_to_be_resolved_is_not_trusted() -> None:
     with pytest.warns(pb.PolybodyWarning, match="times so late are not resolved"):
-        run = pb.simulate(arm(), 0.2, [0.6, -0.2], sample=0.05, start=1e12)
+        run = pb.simulate(swinging_arm(friction=False, limits=False), 0.2, [0.6, -0.2], sample=0.05, start=1e12)
     assert not run.trusted
     assert run.audit.time_error == pytest.approx(np.abs(run.v).max() * math.ulp(1e12))
 
 
 def test_times_up_to_a_negative_end_are_taken() -> None:
-    run = pb.simulate(arm(), 1.0, [0.6, -0.2], start=-2.0, times=[-2.0, -1.5, -1.0])
+    free = swinging_arm(friction=False, limits=False)
+    run = pb.simulate(free, 1.0, [0.6, -0.2], start=-2.0, times=[-2.0, -1.5, -1.0])
     np.testing.assert_array_equal(run.t, [-2.0, -1.5, -1.0])
     with pytest.raises(pb.PolybodyError, match="times must lie between"):
-        pb.simulate(arm(), 1.0, [0.6, -0.2], start=-2.0, times=[-2.0, -0.9])
+        pb.simulate(free, 1.0, [0.6, -0.2], start=-2.0, times=[-2.0, -0.9])
 
 
 def test_a_moment_is_a_few_spacings_of_times() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import swinging_arm as arm
 
 import polybody as pb
 from polybody.model import tree_engine
@@ -31,19 +32,6 @@ CHUNK = 256  # steps
 A_CHUNK, AN_EVENT, A_DECISION = 160, 120, 1200
 LEFT = 1  # decisions that may be left to Python in the second half of a run
 A_CALL = 800  # of SUNDIALS, in the place of A_CHUNK
-
-
-def arm(friction: bool = True, limits: bool = True) -> pb.Model:
-    """Two joints that swing between their stops, one of which sticks at its turning points."""
-    build = pb.Builder("arm", gravity=(0, 0, -9.81))
-    for k in range(2):
-        build.body(f"b{k}", 1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))
-        origin = np.eye(4)
-        origin[2, 3] = -0.4 * k
-        more: dict[str, Any] = {"limits": (-0.4, 0.5)} if limits else {}
-        more |= {"friction": 0.2} if friction and k == 1 else {}
-        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=(0, 1, 0), **more)
-    return build.model()
 
 
 def laws(model: pb.Model) -> dict[str, Callable[[], Any]]:
