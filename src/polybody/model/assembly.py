@@ -117,12 +117,11 @@ class Assembly:
     def modes(self, q: Array, hold: Iterable[str], limits: bool, restarts: int) -> Array:
         """The different assembled configurations that many starts lead to, the nearest first."""
         problem, found = self._problem(hold, limits), []
-        for start in starts(problem, q, self._anywhere, restarts):
-            there, size = descend(problem, start)
-            if size < CLOSED and not self.kernels.constraints.mirrored(there):
-                there = self._unwound(there, q)
-                if all(np.abs(self.difference(there, mode)).max() > 1e-6 for mode in found):
-                    found.append(there)
+        for there in self._together.led_to(problem, np.array(list(starts(problem, q, self._anywhere, restarts)))):
+            there = self._unwound(there, q)
+            if not found or np.abs(self.difference(there, np.array(found))).max(axis=-1).min() > 1e-6:
+                found.append(there)
+        found = [descend(problem, there)[0] for there in found]  # to the last digit
         found.sort(key=lambda mode: float(np.linalg.norm(self.difference(q, mode))))
         return np.array(found).reshape(-1, self.mechanism.nq)
 
@@ -149,12 +148,10 @@ class Assembly:
 
     def branches(self, starts: int) -> Array:
         """Assembled configurations that so many starts anywhere lead to, (n, nq): some on every usual branch."""
-        problem, rng, found = self._problem((), False), np.random.default_rng(3), []
-        for _ in range(starts):
-            there, size = descend(problem, self._anywhere(rng))
-            if size < CLOSED and not self.kernels.constraints.mirrored(there):
-                found.append(there)
-        return np.array(found).reshape(-1, self.mechanism.nq)
+        rng = np.random.default_rng(3)
+        return self._together.led_to(
+            self._problem((), False), np.array([self._anywhere(rng) for _ in range(starts)])
+        )
 
     def mobile(self, q: Array) -> int:
         """How many motions pass at one configuration, to first order."""

@@ -9,6 +9,7 @@ is not found so is left to it, state by state.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,10 +54,19 @@ class BatchAssembly:
             if not len(active):
                 break
             start = result[active] if spread == 0.0 else self._started(problem, guesses[active], spread, rng)
-            found, closed = self._descended(problem, start, None if parameters is None else parameters[active])
+            step = self._by_kernel if self._is_compiled else self._by_numbers
+            found, closed = self._descended(problem, start, None if parameters is None else parameters[active], step)
             result[active[closed]] = found[closed]
             done[active[closed]] = True
         return result, done
+
+    def led_to(self, problem: Problem, starts: Array) -> Array:
+        """The assembled configurations that starts (n, nq) lead to, (m, nq): not as many where some lead nowhere.
+
+        They are few, and asked for once: no kernel of the whole step is traced for them.
+        """
+        found, closed = self._descended(problem, self._inside(problem, starts), None, self._by_numbers)
+        return found[closed]
 
     def _started(self, problem: Problem, guesses: Array, spread: float | None, rng: np.random.Generator) -> Array:
         """Guesses disturbed, or drawn anew; what is held stays."""
@@ -71,10 +81,11 @@ class BatchAssembly:
                 drawn[:, joint.q] = guesses[:, joint.q]
         return drawn
 
-    def _descended(self, problem: Problem, q: Array, parameters: Array | None) -> tuple[Array, Array]:
+    def _descended(
+        self, problem: Problem, q: Array, parameters: Array | None, step: Callable[..., tuple[Array, Array]]
+    ) -> tuple[Array, Array]:
         """(where the steps lead from q, whether that is assembled)."""
-        step, active = self._by_kernel if self._is_compiled else self._by_numbers, np.arange(len(q))
-        free = np.zeros(self.mechanism.nv)
+        active, free = np.arange(len(q)), np.zeros(self.mechanism.nv)
         free[problem.free] = 1.0
         q, closed = q.copy(), np.zeros(len(q), dtype=bool)
         for _ in range(STEPS):
