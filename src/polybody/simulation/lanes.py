@@ -21,7 +21,7 @@ from polybody.model.tracing import compiled
 from polybody.names import counted
 from polybody.simulation.audit import allowed_energy, energy_balance
 from polybody.simulation.compiled.field import unit
-from polybody.simulation.controllers.sampling import Sampling
+from polybody.simulation.controllers.sampling import is_sampling
 from polybody.simulation.extremes import extremes
 from polybody.simulation.kept import Kept, Rows
 from polybody.simulation.moments import moment
@@ -191,7 +191,7 @@ def can_run(run: Run) -> bool:
         return False
     if problem.loops or problem.friction is not None or problem.circuits.closed or run.switches.events:
         return False
-    if isinstance(problem.controller, Sampling) or run.compiled.acting.law.doubtful or run.most is not None:
+    if is_sampling(problem.controller) or run.compiled.acting.law.doubtful or run.most is not None:
         return False
     return len(made.acting.law.signals.breaks) <= 1 and len(made.acting.parameters) > 0
 

@@ -18,7 +18,7 @@ from polybody.errors import InputError, warn
 from polybody.model.tree_engine import sparing
 from polybody.names import counted
 from polybody.simulation.compiled.chunk import Chunk
-from polybody.simulation.controllers.sampling import Sampling
+from polybody.simulation.controllers.sampling import is_sampling
 from polybody.simulation.events import crosses, first_crossing
 from polybody.simulation.failures import BlowUp, NotCompiled, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step
@@ -242,7 +242,7 @@ class Run:
     def _held_loads(self, t: float, y: Array) -> dict[int, float]:
         """{function that is watched: value} of those that tell when held joints break loose."""
         stops = self.problem.stops
-        if stops is None or not stops.held or not isinstance(self.problem.controller, Sampling):
+        if stops is None or not stops.held or not is_sampling(self.problem.controller):
             return {}
         watched = enumerate(self.switches.functions())
         return {k: function(t, y) for k, (function, _) in watched if is_of_load(function)}
@@ -253,7 +253,7 @@ class Run:
         for times in (self.marks, self.bends):
             ahead = times[times > t] if len(times) else times
             end = min(end, float(ahead[0])) if len(ahead) else end
-        if controller is None or not isinstance(controller, Sampling):
+        if not is_sampling(controller):
             return end
         due = self.compiled.due if self._ticks and self._due > -np.inf else self._due
         if t >= due:  # a stepper may go on between two
