@@ -71,6 +71,21 @@ def test_laws_of_the_state_alone_bound_no_steps():
     assert pb.simulate(model, 10.0, controller=pb.PD(model, None, 4.0, 4.0, path=still)).audit.steps >= 10.0 / 0.04
 
 
+def test_constant_voltages_bound_no_steps():
+    """A motor runs up to u / (K_e + R d / (gear² K_t)) of its own speed, and on."""
+    build = pb.Builder("drive", gravity=(0, 0, 0))
+    build.body("rotor", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("turn", "revolute", "world", "rotor", damping=0.1)
+    build.motor("turn", 1.0, 0.01, 0.1, gear=10, name="motor")
+    model = build.model()
+    final = 5.0 / (0.1 + 1.0 * 0.1 / (10**2 * 0.1)) / 10
+    constant = pb.simulate(model, 100.0, voltages=[5.0], method="radau", sample=1.0)
+    assert constant.v[-1, 0] == pytest.approx(final, rel=1e-9)
+    assert constant.audit.steps < 1000
+    function = pb.simulate(model, 10.0, voltages=lambda t, q, v: [5.0], method="radau", sample=1.0)
+    assert function.audit.steps >= 10.0 / 0.02
+
+
 @pytest.mark.parametrize("kind", ["impedance", "given", "actuated path"])
 def test_what_is_known_of_laws(kind: str):
     model = pb.load("puma560")
@@ -152,6 +167,25 @@ def test_steps_end_where_a_table_bends(method: str, compiled: bool | None):
     assert run.v[-1, 0] == pytest.approx(0.2, rel=1e-6)
     assert len(run.t) == 5
     assert run.trusted
+
+
+class OwnTable(pb.controllers.Given):
+    """A user's kind of table."""
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+@pytest.mark.parametrize("within", ["quantised", "observed", "own"])
+def test_steps_end_where_a_table_within_another_law_bends(within: str, compiled: bool | None):
+    """The same triangle: seen by nobody else, the run was at rest and trusted."""
+    model, triangle = block(), ([[0.0], [0.0], [2000.0], [0.0], [0.0]], [0.0, 0.5, 0.5001, 0.5002, 5.0])
+    table = pb.controllers.Given(model, *triangle)
+    law = {
+        "quantised": pb.controllers.Quantised(model, table),
+        "observed": pb.controllers.DisturbanceObserver(model, table, period=0.3, compensate=False),
+        "own": OwnTable(model, *triangle),
+    }[within]
+    run = pb.simulate(model, 1.0, controller=law, compiled=compiled)
+    assert run.v[-1, 0] == pytest.approx(0.2, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -17,6 +17,7 @@ from polybody.simulation.compiled import sundials_graphs
 from polybody.simulation.compiled.given import acting_of
 from polybody.simulation.compiled.graph_blocks import Blocks
 from polybody.simulation.compiled.sundials_graphs import field_of
+from polybody.simulation.integrators import method_named
 from polybody.simulation.problem import Problem
 from polybody.simulation.switches import Switches
 
@@ -298,3 +299,14 @@ def test_equations_of_idas_are_traced_once_whichever_joints_rest(monkeypatch: py
     assert run.audit.path == "compiled"
     assert len(rests) > 2, "each finger comes to rest at a time of its own"
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_joint_needs_no_step_with_functions_called_back(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one joint nothing is left of z after its acceleration; 1 kg under 1 N."""
+    build = pb.Builder("block", gravity=(0, 0, 0))
+    build.body("mass", 1.0, inertia=(1, 1, 1))
+    build.joint("slide", "prismatic", "world", "mass", axis=(1, 0, 0))
+    monkeypatch.setattr(type(method_named(method)), "steps", lambda *given: pytest.fail("steps by Python"))
+    run = pb.simulate(build.model(), 2.0, wrenches={"mass": np.array([0, 0, 0, 1.0, 0, 0])}, method=method)
+    assert run.q[-1] == pytest.approx([2.0], abs=1e-7)

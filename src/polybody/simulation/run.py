@@ -167,7 +167,7 @@ class Run:
         fresh = False
         while t < end:
             self._renewed = False
-            for step in self._stretch(t, y, end if self._ticks else until, fresh):
+            for step in self._stretch(t, y, _next(self.bends, t, end) if self._ticks else until, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
                     t, y, fresh = self.reached, self.last, bool(step.switches) and step.switches[-1].row == len(step)
@@ -250,9 +250,7 @@ class Run:
     def _sampled(self, t: float, y: Array, end: float) -> float:
         """Tell the controller the state at an instant of its own; the time of the next one, or the end."""
         controller = self.problem.controller
-        for times in (self.marks, self.bends):
-            ahead = times[times > t] if len(times) else times
-            end = min(end, float(ahead[0])) if len(ahead) else end
+        end = _next(self.bends, t, _next(self.marks, t, end))
         if not is_sampling(controller):
             return end
         due = self.compiled.due if self._ticks and self._due > -np.inf else self._due
@@ -484,6 +482,12 @@ class Run:
             f"the run diverged after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the fastest: "
             f"v = {v[k]:.4g}, a = {a[k]:.4g}"
         )
+
+
+def _next(times: Array, t: float, end: float) -> float:
+    """The first of growing times after t, or the end if that comes before."""
+    k = int(times.searchsorted(t, "right"))
+    return end if k == len(times) else min(end, float(times[k]))
 
 
 def _are_small(y: Array) -> bool:

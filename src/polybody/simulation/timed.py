@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.simulation.controllers import kind_of
+from polybody.simulation.controllers import kinds_of
 
 Array = np.ndarray
 #: lengths of steps, in looks; of other methods one
@@ -38,7 +38,11 @@ def bends(controller: Any, start: float, end: float) -> Array:
 
 
 def _table_times(controller: Any) -> Array:
-    times = controller.times if kind_of(controller) == "Given" else None
+    """Of a table, also within others: an observer and a resolution pass on what it gives, a computer holds it."""
+    kinds = kinds_of(controller)
+    if "DisturbanceObserver" in kinds or "Quantised" in kinds:
+        return _table_times(controller.law)
+    times = controller.times if "Given" in kinds else None
     return np.zeros(0) if times is None else times
 
 

@@ -159,16 +159,20 @@ class Sundials:
         self, acting: Acting, t: float, y: Array, grid: Array, answer: Answer, whole: bool = False
     ) -> Array | None:
         """The same by one call, whatever comes after; None too where not all are good and the `whole` is wanted."""
-        said = io.StringIO()
+        said, fine = io.StringIO(), subdivided(t, grid).ravel()
+        # CasADi's wrappers lose interrupts wherever they convert arrays: before the solver's call too
+        ready = passed_on(lambda: self._ready(acting, t, y, answer))
+        if ready is None:
+            return None
+        solvers, acting, start, chosen = ready
         try:
             with contextlib.redirect_stderr(said):  # what SUNDIALS reports
-                # CasADi's wrappers lose interrupts wherever they convert arrays: before the solver's call too
-                found = passed_on(lambda: self._solve(acting, t, y, subdivided(t, grid).ravel(), answer))
+                found = passed_on(lambda: solvers(t, y, fine, acting.constants, self._limits, start, chosen))
         except RuntimeError as error:
             if "KeyboardInterrupt" in f"{said.getvalue()}{error}":  # of a program's own handler
                 raise KeyboardInterrupt from None
             return None
-        if found is None or not np.isfinite(found[0]).all():
+        if not np.isfinite(found[0]).all():
             return None
         states, doubts, told = found
         self._inner += int(told["nsteps"])
@@ -180,10 +184,11 @@ class Sundials:
         good = int(np.argmax(doubted)) if doubted.any() else len(grid)
         return states.reshape(len(grid), PARTS, -1)[:good]
 
-    def _solve(
-        self, acting: Acting, t: float, y: Array, fine: Array, answer: Answer
-    ) -> tuple[Array, Array, dict[str, Any]] | None:
-        """(states, doubts, what SUNDIALS reports); None where the first state is not to be believed."""
+    def _ready(
+        self, acting: Acting, t: float, y: Array, answer: Answer
+    ) -> tuple[Solvers, Acting, dict[str, Any], dict[str, Any]] | None:
+        """(solvers of the equations, what acts in them, first values, options of a start); None where the first state
+        is not to be believed."""
         problem, name = self.problem, self.method.name
         signals = acting.law.signals.rows.tobytes() + acting.law.signals.breaks.tobytes()
         start: dict[str, Any] = {}
@@ -207,7 +212,7 @@ class Sundials:
         made = (key, signals)
         if made not in self._solvers:
             self._solvers[made] = Solvers(name, graph.equations(acting), self.options)
-        return self._solvers[made](t, y, fine, acting.constants, self._limits, start, chosen)
+        return self._solvers[made], acting, start, chosen
 
     def _held(self, acting: Acting) -> Acting:
         """What acts, with text for joints that are held only while some are."""

@@ -107,9 +107,10 @@ class Residuals:
         exact = {"custom_jacobian": balance.blocks.equation_slopes("residuals", resting), "jac_penalty": 0}
         x, _, c, row = balance.function.mx_in()
         z = casadi.MX.sym("z", self.count)
-        rate, needed, held = balance.function(x, z[: nv + r], c, row)
+        known, push = casadi.vertsplit(z, [0, nv + r, self.count])  # of one number z[1:] would be a row
+        rate, needed, held = balance.function(x, known, c, row)
         E = casadi.sparsify(casadi.DM(np.eye(nv)[:, resting])) if resting else casadi.DM(nv, 0)
-        found = casadi.vertcat(rate, needed - E @ z[nv + r :], held, E.T @ z[:nv])
+        found = casadi.vertcat(rate, needed - E @ push, held, E.T @ z[:nv])
         self.residuals = casadi.Function("residuals", [x, z, c, row], [found], exact)
 
     def start(self, x: Array, c: Array, row: Array, v: Array, a: Array) -> tuple[Array, Array]:
