@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from simulation_cases import SAHA_START, moving, satellite, shipped, tree, tumbling_body
 
 import polybody as pb
 from polybody.simulation import METHODS
+from polybody.simulation.trajectory import Pieces
 
 FREE_FALL = {  # ERRATA.md, 003 Saha
     0.5: (-0.0406348075, 0.5667771536, 0.3480179831, -0.0240587010, 1.0041563702, 0.0129165740),
@@ -181,3 +184,6 @@ def test_dense_output_lies_on_the_motion_between_samples() -> None:
     assert np.max(np.abs(fine.v - speeds)) < 1e-6
     with pytest.raises(ValueError, match="outside the run"):
         coarse.at(1.5)
+    none = dataclasses.replace(coarse, pieces=Pieces(), stopped="the run diverged after t = 0 s")
+    with pytest.raises(ValueError, match="took no step: the run diverged"):
+        none.at(0.0)

@@ -13,7 +13,7 @@ import polybody as pb
 from polybody.studio.charts import chart, colours, pieces, ticks
 from polybody.studio.panels import Curve, Panel
 from polybody.studio.sketch import sketch, sketches
-from polybody.studio.strokes import SCALE, Line, Picture, Shape, Words, dashed
+from polybody.studio.strokes import SCALE, Line, Picture, Shape, Words, dashed, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -149,3 +149,16 @@ def test_saving_a_run_and_showing_it_need_no_matplotlib(tmp_path: Path) -> None:
                           text=True, check=True)  # fmt: skip
     assert told.stdout.split() == ["False"]
     assert (tmp_path / "run" / "joints.png").stat().st_size > 1000
+
+
+def test_long_times_and_names_stay_within_the_picture() -> None:
+    """Of seconds since 1970 the first digit was cut off, which makes another time of it."""
+    t = 1.7636e9 + np.linspace(0.0, 1.0, 11)
+    picture = chart(t, "late", [Panel("m", [Curve("a", np.arange(11.0), 10.0)])], ["n" * 200 for _ in range(12)])
+    said = [s for s in picture.strokes if isinstance(s, Words)]
+    assert any(s.said == "1763600000.0" for s in said)
+    assert any(s.said.startswith("zero throughout: nnn") and s.said.endswith(" more") for s in said)
+    for s in said:
+        wide = width_of(s.said, s.size)
+        begin = s.x - {"start": 0.0, "middle": wide / 2, "end": wide}[s.anchor]
+        assert 0 <= begin <= picture.width - wide, s.said

@@ -90,6 +90,8 @@ class Trajectory:
         """State (q, v) at any time of a run made with dense=True, by interpolation; t is a number or an array."""
         if self.pieces is None:
             raise InputError("this run kept no dense output: simulate(..., dense=True)")
+        if not len(self.pieces.starts):
+            raise InputError(f"this run took no step: {self.stopped}")
         times = float_array("t", t)
         low, high = self.pieces.starts[0], self.pieces.ends[-1]
         slack = moment(high, 1e-12)

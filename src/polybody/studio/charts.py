@@ -43,6 +43,7 @@ def chart(t: Array, title: str, found: list[Panel], zero: list[str]) -> Picture:
     if not high > low:
         low, high = low - 0.5, high + 0.5
     times = ticks(low, high, 7)
+    left = max(left, width_of(_texts(times, 0)[0], 10) / 2 if times else 0.0)  # times since 1970 are long
     across = (t - low) / (high - low) * (right - left - 16) + left + 8
     add = picture.strokes.append
     add(Words(left, 22, title, 13, INK, bold=True))
@@ -62,8 +63,7 @@ def chart(t: Array, title: str, found: list[Panel], zero: list[str]) -> Picture:
     end = ABOVE + count * PANEL + (count - 1) * BETWEEN
     add(Words((left + right) / 2, end + 36, "time, s", 10.5, anchor="middle"))
     if noted:
-        shown = ", ".join(zero[:8]) + (f" and {len(zero) - 8} more" if len(zero) > 8 else "")
-        add(Words(WIDTH / 2, end + 58, f"zero throughout: {shown}", 9, SOFT, "middle"))
+        add(Words(WIDTH / 2, end + 58, f"zero throughout: {_listed(zero)}", 9, SOFT, "middle"))
     return picture
 
 
@@ -155,6 +155,17 @@ def _raised(power: int) -> str:
 
 def _short(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def _listed(names: list[str]) -> str:
+    """As many of them as a line takes, eight at most, and the number of the others."""
+    count = min(8, len(names))
+    while True:
+        more = f" and {len(names) - count} more" if len(names) > count else ""
+        text = ", ".join(map(_short, names[:count])) + more
+        if count == 1 or width_of(text, 9) < WIDTH - 140:
+            return text
+        count -= 1
 
 
 def _column_width(column: list[Curve]) -> float:
