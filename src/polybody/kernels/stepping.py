@@ -42,6 +42,7 @@ from polybody.kernels import background, machine, native, stepping_parts
 from polybody.kernels import stepping_actions as actions
 from polybody.kernels import stepping_bounds as bounds
 from polybody.kernels import stepping_code as code_of
+from polybody.kernels import stepping_corners as corners
 from polybody.kernels import stepping_decisions as decisions
 from polybody.kernels import stepping_events as events
 from polybody.kernels import stepping_factors as factors
@@ -404,7 +405,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [methods.FIRST_STEP]
         slopes = radau.BY_PART if "slopes" in parts.keys else radau.BY_DIFFERENCES
         own = [factors.COMPLEX_FACTORS, slopes, radau.RADAU]
-        pieces += [*(own if implicit else [methods.ADAPTIVE]), methods.ADVANCE]
+        pieces += [*(own if implicit else [corners.CORNERS, methods.ADAPTIVE]), methods.ADVANCE]
     else:
         own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         own = methods.BALANCED if "balance" in parts.keys else given.STEPPED if taken else own
@@ -449,6 +450,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "LOOKS": looks, "PART": 1.0 / looks, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
+        "FALLEN": corners.FALLEN, "NEAREST": corners.NEAREST,
         "NODE_COUNT": 0 if tableau is None else tableau.dense_rows + 1,
         "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,
     }  # fmt: skip

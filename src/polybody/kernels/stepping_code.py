@@ -18,7 +18,8 @@ Each step is followed by the way back to the manifold (`_returned`) and by a loo
 
 from __future__ import annotations
 
-from polybody.kernels.stepping_switches import JOB_WORDS
+from polybody.kernels import stepping_corners as corners
+from polybody.kernels import stepping_switches as switches
 
 CANNOT, CROSSED, TURNED, FULL = 1, 2, 3, 4
 LOOKS = 4
@@ -35,7 +36,8 @@ JOB = (
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "tick_rows", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
-    "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", "near", "nearby", *JOB_WORDS,
+    "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", "near", "nearby",
+    *corners.JOB_WORDS, *switches.JOB_WORDS,
 )  # fmt: skip
 
 COMMON = """

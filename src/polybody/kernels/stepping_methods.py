@@ -340,6 +340,8 @@ def _attempted(job, x, f, new, end: float):  # tries until one is accepted
     h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
     rejected = 0
     accepted = 0
+    asked = 0.0  # the next length, after a step to a corner
+    limit = 1e300  # of errors that corners explain
     while accepted == 0 and status == 0:
         t1 = t + h
         if h < tiny:
@@ -362,9 +364,21 @@ def _attempted(job, x, f, new, end: float):  # tries until one is accepted
                 if rejected > 0:
                     factor = least(1.0, factor)
                 put(job + H, h * factor)
+                if asked > 0.0:
+                    put(job + H, asked)
                 accepted = 1
             else:
-                h = h * most(0.9 * power(word(job + POW), norm, 0.0 - 0.125), 0.2)
+                factor = most(0.9 * power(word(job + POW), norm, 0.0 - 0.125), 0.2)
+                _corner(job, x, new, h)
+                part = number(job + CORNER)
+                if part < 1.0 and norm < limit:
+                    if asked == 0.0:
+                        asked = h * factor
+                    limit = FALLEN * norm
+                    h = h * part
+                else:
+                    asked = 0.0
+                    h = h * factor
                 rejected += 1
     put(job + TAKEN, h)
     put(job + TRIES, rejected)

@@ -39,6 +39,7 @@ from polybody.simulation.compiled.watch import NOTHING, Watch, label_of, watch_o
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
+from polybody.simulation.integrators.corners import corners_of
 from polybody.simulation.integrators.tableaux import GIVEN, TABLEAUX
 from polybody.simulation.problem import Problem
 
@@ -247,6 +248,10 @@ class Compiled:
         if switching is not None:
             loop.decide(switching, self.options.dt)
         loop.array("directions", watch.codes)
+        corners = corners_of(acting.drives, self.model.nq) if name == "dop853" else None
+        if corners is not None:
+            loop.array("corners", corners.table)
+            loop.set(corner_count=len(corners.places))
         loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)

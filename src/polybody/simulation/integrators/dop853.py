@@ -6,8 +6,8 @@ at the stages (Hairer, Nørsett & Wanner, Solving ODEs I, II.4 to II.6 and II.10
     y₁ = y + h Σ b_i K_i,     e₅ = Σ E5_i K_i / scale,     e₃ = Σ E3_i K_i / scale
     error = h ‖e₅‖² / √(n (‖e₅‖² + ‖e₃‖²/100)),            h ← h min(10, max(0.2, 0.9 error^(−1/8)))
 
-A step is accepted where error < 1; after a rejected one it does not grow. The interpolant of order 7 takes three
-stages more.
+A step is accepted where error < 1; after a rejected one it does not grow. A rejected one that has passed a corner of
+the rates is tried again up to there (`kernels.stepping_corners`). The interpolant of order 7 takes three stages more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from polybody.kernels.stepping_corners import FALLEN
 from polybody.simulation.integrators.base import Interpolant, Options, Step
+from polybody.simulation.integrators.corners import Corners, corners_of
 from polybody.simulation.integrators.solver_steps import solver_steps
 from polybody.simulation.integrators.tableaux import dormand_prince_8, nested
 from polybody.simulation.problem import Problem
@@ -33,7 +35,8 @@ class DormandPrince8:
     name, order, adaptive = "dop853", 8, True
 
     def steps(self, problem: Problem, t: float, y: Array, end: float, options: Options) -> Iterator[Step]:
-        return solver_steps(Steps, dormand_prince_8().stages, problem, t, y, end, options)
+        corners = corners_of(problem.drives, problem.nq)
+        return solver_steps(Steps, dormand_prince_8().stages, problem, t, y, end, options, corners=corners)
 
 
 class Steps:
@@ -41,11 +44,11 @@ class Steps:
 
     def __init__(
         self, rate: Callable[[float, Array], Array], t: float, y: Array, end: float, *, rtol: float, atol: Array,
-        max_step: float, first_step: float | None,
+        max_step: float, first_step: float | None, corners: Corners | None = None,
     ) -> None:  # fmt: skip
         self.tableau = dormand_prince_8()
         self.rate, self.t, self.y, self.end = rate, t, y, end
-        self.rtol, self.atol, self.max_step = rtol, atol, max_step
+        self.rtol, self.atol, self.max_step, self.corners = rtol, atol, max_step, corners
         self.f, self.nfev, self.status = rate(t, y), 1, "running"
         self.h_abs = self._first_step() if first_step is None else first_step
         dense = self.tableau.dense
@@ -72,6 +75,7 @@ class Steps:
         tableau, K, n = self.tableau, self._K, self.tableau.stages
         least = 10 * abs(np.nextafter(self.t, np.inf) - self.t)
         h, growth = min(max(self.h_abs, least), self.max_step), MOST
+        asked, limit = 0.0, np.inf  # the next length, after a step to a corner; of errors that corners explain
         while True:
             if not h >= least:
                 self.status = "failed"
@@ -88,10 +92,15 @@ class Steps:
             factor = MOST if error == 0 else SAFETY * error**EXPONENT
             if error < 1:
                 break
-            h *= max(LEAST, factor) if np.isfinite(factor) else LEAST
+            factor = max(LEAST, factor) if np.isfinite(factor) else LEAST
+            part = 1.0 if self.corners is None else self.corners.within(self.y, y, h, K[:n], tableau.A.sum(axis=1))
+            if part < 1 and error < limit:
+                asked, limit, h = asked or h * factor, FALLEN * error, h * part
+            else:
+                asked, h = 0.0, h * factor
             growth = 1.0
         self._before = self.t, self.y
-        self.t, self.y, self.f, self.h_abs = t, y, K[n].copy(), h * min(growth, max(LEAST, factor))
+        self.t, self.y, self.f, self.h_abs = t, y, K[n].copy(), asked or h * min(growth, max(LEAST, factor))
         self.status = "finished" if t >= self.end else "running"
         return None
 
