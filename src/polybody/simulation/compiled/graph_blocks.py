@@ -114,7 +114,7 @@ class Blocks:
         needed = denoc.inverse_dynamics(m, q, v, a, None, domain=graph)
         parts = denoc.inverse_dynamics_derivatives(m, q, v, a, None, domain=graph)
         results = [needed, *(part.T.ravel() for part in parts)]
-        return self._matrices("inertia", [q_in, v_in, a_in, constants], constants, results, [1] + 3 * [self.nv])
+        return self._matrices("inertia", [q_in, v_in, a_in, constants], constants, results, [0] + 3 * [self.nv])
 
     @cached_property
     def loops(self) -> Any:
@@ -143,15 +143,15 @@ class Blocks:
         return [graph.variables(name, size) for name, size in sizes.items()]
 
     def _matrices(self, name: str, columns: list[Any], constants: Any, results: list[Any], heights: list[int]) -> Any:
-        """The function whose results, columns one after the other, are matrices with so many rows (1: a column)."""
+        """The function whose results, columns one after the other, are matrices with so many rows (0: one column)."""
         import casadi
 
         made = self.function(name, columns, constants, results)
         given = made.sx_in()
         found = made.call(given)
         shaped = [
-            column if rows == 1 and k == 0 else casadi.sparsify(casadi.reshape(column, rows, column.shape[0] // rows))
-            for k, (column, rows) in enumerate(zip(found, heights, strict=True))
+            casadi.sparsify(casadi.reshape(column, rows, column.shape[0] // rows)) if rows else column
+            for column, rows in zip(found, heights, strict=True)
         ]
         return casadi.Function(name, given, shaped)
 
