@@ -251,7 +251,7 @@ class Compiled:
         corners = corners_of(acting.drives, self.model.nq) if name == "dop853" else None
         if corners is not None:
             loop.array("corners", corners.table)
-            loop.set(corner_count=len(corners.places))
+        loop.set(corner_count=0 if corners is None else len(corners.places))  # the loop may have served another run
         loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
