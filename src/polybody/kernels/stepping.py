@@ -450,7 +450,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "LOOKS": looks, "PART": 1.0 / looks, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
-        "FALLEN": corners.FALLEN, "NEAREST": corners.NEAREST,
+        "FALLEN": corners.FALLEN, "NEAREST": corners.NEAREST, "LONG": code_of.LONG, "SPACINGS": code_of.SPACINGS,
         "NODE_COUNT": 0 if tableau is None else tableau.dense_rows + 1,
         "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,
     }  # fmt: skip

@@ -22,6 +22,8 @@ from polybody.kernels import stepping_corners as corners
 from polybody.kernels import stepping_switches as switches
 
 CANNOT, CROSSED, TURNED, FULL = 1, 2, 3, 4
+#: of times that are one moment, as `simulation.moments` explains: seconds, and a part of the time
+LONG, SPACINGS = 1e3, 5e-16
 LOOKS = 4
 
 JOB = (
@@ -167,7 +169,7 @@ def _unit(job, x):
 SAMPLES = """
 def _sampled(job, x0, f0, x1, f1, h: float, last, told):  # states at the wanted times of a step, up to its `last`
     t1 = number(last + T)
-    slack = 1e-13 * (1.0 + least(size(t1), 1e3)) + 5e-16 * size(t1)  # as `simulation.moments`
+    slack = 1e-13 * (1.0 + least(size(t1), LONG)) + SPACINGS * size(t1)
     samples = word(job + SAMPLES)
     k = word(job + NEXT)
     count = word(job + COUNT)

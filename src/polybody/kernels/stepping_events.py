@@ -91,7 +91,7 @@ def _located(job, x0, f0, x1, f1, h: float, low: float, high: float):
         put(crossed + 8 * i, at)
         first = least(first, at)
     late = size(number(x0 + T) + first * h)
-    same = 1e-12 * (1.0 + least(late, 1e3)) + 5e-16 * late
+    same = 1e-12 * (1.0 + least(late, LONG)) + SPACINGS * late
     for i in range(WATCHED):
         together = 0
         if (number(crossed + 8 * i) - first) * h <= same:
@@ -107,7 +107,7 @@ def _crossed(job, x0, f0, x1, f1, h: float):
     if word(job + FRESH) == 1:
         put(job + FRESH, 0)
         late = size(number(x0 + T))
-        moment = most(1e-9 * (1.0 + least(late, 1e3)) + 5e-16 * late, 1e-6 * h)
+        moment = most(1e-9 * (1.0 + least(late, LONG)) + SPACINGS * late, 1e-6 * h)
         low = least(moment, 0.1 * h) / h
         _look_inside(job, x0, f0, x1, f1, h, low, before)
     found = 0

@@ -6,13 +6,12 @@ sample spacings differ by a few spacings. What counts as one moment is therefore
     width (1 + min(|t|, 1000 s)) + 5e-16 |t|
 
 some spacings and no more, however late it is: a part of |t| like 1e-13 would be 0.2 ms in seconds since 1970, within
-which a sample must not be taken for the end of a step. `kernels.stepping_code` and `kernels.stepping_events` have the
-same numbers.
+which a sample must not be taken for the end of a step. Compiled loops have the same numbers.
 """
 
 from __future__ import annotations
 
-LONG, SPACINGS = 1e3, 5e-16
+from polybody.kernels.stepping_code import LONG, SPACINGS
 
 
 def moment(t: float, width: float = 1e-13) -> float:
