@@ -173,7 +173,9 @@ def main() -> None:
         ]
     late = [row for row in rows if row.get("late")]
     print(f"{len(rows)} calls, {len(late)} late")
-    options.json.write_text(json.dumps({"machine": machine(), "results": rows}, indent=1) + "\n")
+    kept = json.loads(options.json.read_text())["results"] if options.json.exists() else []
+    now = {(row["model"], row["call"]): row for row in (*kept, *rows)}  # others' rows stay
+    options.json.write_text(json.dumps({"machine": machine(), "results": list(now.values())}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

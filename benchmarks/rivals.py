@@ -157,4 +157,5 @@ def machine() -> dict[str, Any]:
         "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "date": time.strftime("%Y-%m-%d"),
     }

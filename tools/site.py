@@ -1,7 +1,7 @@
 """Hooks of the documentation site (mkdocs.yml): navigation, pages from outside docs/, and the API reference.
 
 - The navigation lists folders of docs/ in a fixed order; a new page of a folder appears by itself.
-- CHANGELOG.md, SECURITY.md, CONTRIBUTING.md and benchmarks/README.md become pages, examples/*.py pages of code; links
+- CHANGELOG.md, SECURITY.md, CONTRIBUTING.md and benchmarks/*.md become pages, examples/*.py pages of code; links
   to them from docs/ lead there.
 - `api.md` has a section for every public name of the package, from its docstring.
 """
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = {
     "CHANGELOG.md": "project/changelog.md", "SECURITY.md": "project/security.md",
     "CONTRIBUTING.md": "project/contributing.md", "benchmarks/README.md": "project/benchmarks.md",
+    "benchmarks/NOTES.md": "project/notes-on-benchmarks.md",
 }  # fmt: skip
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#\s:]+)(?P<after>(?:#[^)\s]*)?\))")
 #: the navigation: title, and pages or folders
