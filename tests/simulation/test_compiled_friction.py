@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from event_cases import CASES
 from test_compiled import assert_same, both
 from test_dry_friction import four_bar
 
 import polybody as pb
+from polybody.simulation.integrators import method_named
 
 
 @cache
@@ -161,6 +163,26 @@ def test_friction_by_load_rubs_sticks_and_slips_as_in_python(method: str, tolera
     assert details(ours) == details(theirs)
     assert_same(ours, theirs, tolerance)
     assert len(ours.happenings)
+
+
+@pytest.mark.parametrize("method", ["cvodes", "idas"])
+@pytest.mark.parametrize("name", ["arm by load", "four-bar by load"])
+def test_friction_by_load_is_an_equation_of_stiff_solvers(
+    name: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loads are unknowns of idas, and have a part in Jacobians: motions are dop853's, and no step is Python's."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a step was taken in Python")
+
+    monkeypatch.setattr(type(method_named(method)), "steps", refuse)
+    model, seconds, q, v, options = CASES[name]()
+    options |= {"rtol": 1e-8, "atol": 1e-10, "sample": seconds / 50}
+    ours, theirs = (pb.simulate(model, seconds, q, v, method=which, **options) for which in (method, "dop853"))
+    assert ours.audit.path == "compiled"
+    assert len(ours.happenings) == len(theirs.happenings) >= 6
+    np.testing.assert_allclose(ours.q, theirs.q, atol=2e-6)
+    np.testing.assert_allclose(ours.work, theirs.work, atol=1e-5)
 
 
 def test_energy_lost_by_friction_by_load_is_balanced() -> None:

@@ -39,7 +39,7 @@ def test_forces_of_joints_that_bear_each_other_satisfy_their_equation() -> None:
 
 
 @pytest.mark.parametrize("compiled", [None, False])
-@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("method", ["rk4", "dop853", "idas"])
 def test_a_chain_whose_friction_locks_it_is_one_error_that_names_the_joints(method: str, compiled: Any) -> None:
     build = pb.Builder("chain", gravity=(0, 0, -9.81))
     for k in range(5):

@@ -15,6 +15,9 @@ the last few changes of f and of g − f tell (Anderson's acceleration, J. ACM 1
 
 With loops the cut joints' loads act on the tree's links: those that bear ID(q, v, a) less the joint forces and less
 what holds joints that are held, the least of them where rows are redundant.
+
+Where accelerations and the loops' multipliers are unknowns beside the state (`idas`), or derivatives are asked for, R
+is known from these and (1) is one of the equations: nothing is solved (`exerted`).
 """
 
 from __future__ import annotations
@@ -58,37 +61,39 @@ def forces(
     acting: Acting, q: Array, v: Array, tau: Array, wrenches: list[Array], c: Array, graph: Domain
 ) -> dict[str, Array]:
     """{joint: R} of joints whose friction depends on it, under joint forces tau, friction among them."""
-    m, names = acting.mechanism, reaction_names(acting.mechanism)
     a, _, held = acting.motion_under(q, v, tau, wrenches, c, graph)
+    borne = None
+    if acting.plan is not None:
+        from polybody.simulation.compiled.field import on_bodies_text
+
+        m = acting.mechanism
+        on_bodies = on_bodies_text(m, q, acting.frames, wrenches, graph) if wrenches else None
+        borne = denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - (tau if held is None else tau + held)
+    return _carried(acting, q, v, a, borne, wrenches, graph)
+
+
+def _carried(
+    acting: Acting, q: Array, v: Array, a: Array, borne: Array | None, wrenches: list[Array], graph: Domain
+) -> dict[str, Array]:
+    """The same in a motion with accelerations a; `borne` are the joint forces that loops bear."""
+    m, names = acting.mechanism, reaction_names(acting.mechanism)
     table = graph.zeros(len(m.frames), 6) if wrenches or acting.plan is not None else None
     for frame, wrench in zip(acting.frames, wrenches, strict=True):
         place = m.frame_index[frame.name]
         table[place] = table[place] + wrench  # type: ignore[index]
     if acting.plan is not None:
         system = acting.model.engine.constraints.traced
-        borne = tau if held is None else tau + held
-        for link, total in zip(system.loaded_links, _of_loops(acting, q, v, a, borne, wrenches, graph), strict=True):
+        assert borne is not None
+        found = Elimination(system.jacobian(q, domain=graph), acting.plan, graph)
+        on_links = system.wrenches(q, found.least(found.bear(borne)), domain=graph)[1]
+        for link, total in zip(system.loaded_links, on_links, strict=True):
             table[m.frame_index[link]] = table[m.frame_index[link]] + total  # type: ignore[index]
-    every, found = tree_reactions(m, q, v, a, table, axes="joint", domain=graph), {}
+    every, result = tree_reactions(m, q, v, a, table, axes="joint", domain=graph), {}
     for name in acting.holding.bearing:
         joint = m.joints[m.joint_index[name]]
         slide = joint.model.velocity_map(q[joint.q], domain=graph)[3:]
-        found[name] = _across(slide, every[names.index(name), 3:], graph)
-    return found
-
-
-def _of_loops(
-    acting: Acting, q: Array, v: Array, a: Array, tau: Array, wrenches: list[Array], graph: Domain
-) -> Array:
-    """What cut joints exert on each of the loaded links at its frame, world axes."""
-    from polybody.simulation.compiled.field import on_bodies_text
-
-    m, system = acting.mechanism, acting.model.engine.constraints.traced
-    assert acting.plan is not None
-    on_bodies = on_bodies_text(m, q, acting.frames, wrenches, graph) if wrenches else None
-    needed = denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
-    found = Elimination(system.jacobian(q, domain=graph), acting.plan, graph)
-    return system.wrenches(q, found.least(found.bear(needed)), domain=graph)[1]
+        result[name] = _across(slide, every[names.index(name), 3:], graph)
+    return result
 
 
 def _across(slide: Array, force: Array, graph: Domain) -> Array:
@@ -114,29 +119,45 @@ def sizes(found: dict[str, Array], graph: Domain) -> dict[str, Any]:
     return {name: graph.sqrt(R @ R + graph.const(1e-30)) for name, R in found.items()}
 
 
+def exerted(
+    acting: Acting, q: Array, v: Array, a: Array, borne: Array | None, wrenches: list[Array], c: Array, graph: Domain
+) -> Array:
+    """What friction exerts on each velocity because of loads, in a motion with accelerations a whose loops bear the
+    joint forces `borne`."""
+    norms = sizes(_carried(acting, q, v, a, borne, wrenches, graph), graph)
+    f = graph.zeros(acting.model.nv)
+    for slot, terms in _weights(acting, c, graph).items():
+        for name, weight in terms:
+            f[slot] = f[slot] - weight * norms[name]
+    return f
+
+
+def _weights(acting: Acting, c: Array, graph: Domain) -> dict[int, list[tuple[str, Any]]]:
+    """For each velocity that rubs by load: (joint, −∂f/∂|R|)."""
+    holding, found = acting.holding, dict[int, list[tuple[str, Any]]]()
+    ways = dict(zip(holding.rubbing, holding.apart(acting.split_constants(c)[3])[0], strict=True))
+    for rub in sorted((rub for rub in holding.rubs if rub.bears), key=lambda rub: rub.v):
+        weight = ways[rub.v] * graph.array(rub.law.load[rub.k : rub.k + 1])[0] * graph.const(abs(rub.factor))
+        found.setdefault(rub.v, []).append((rub.joint, weight))
+    return found
+
+
 def rubbed(
     acting: Acting, q: Array, v: Array, tau: Array, wrenches: list[Array], c: Array, graph: Domain
 ) -> tuple[Array, Any]:
     """(tau with what friction exerts, by (1); how little it may be believed, 1 and more: not at all)."""
-    holding, numbers = acting.holding, acting.split_constants(c)[3]
-    base = tau + holding.friction(v, numbers, graph)
-    slots = sorted({rub.v for rub in holding.rubs if rub.bears})
-    ways = dict(zip(holding.rubbing, holding.apart(numbers)[0], strict=True))
+    base = tau + acting.holding.friction(v, acting.split_constants(c)[3], graph)
+    weights = _weights(acting, c, graph)
 
     def pushed(f: Array) -> Array:
         result = base.copy()
-        for slot, x in zip(slots, f, strict=True):
+        for slot, x in zip(weights, f, strict=True):
             result[slot] = result[slot] + x
         return result
 
-    def weights(slot: int) -> list[tuple[str, Any]]:
-        """(joint, −∂f/∂|R|) of the slot."""
-        return [(rub.joint, ways[slot] * graph.array(rub.law.load[rub.k : rub.k + 1])[0] * graph.const(abs(rub.factor)))
-                for rub in holding.rubs if rub.v == slot and rub.bears]  # fmt: skip
-
     borne = lambda f: forces(acting, q, v, pushed(f), wrenches, c, graph)  # noqa: E731
-    solve = _newton if len(slots) <= MOST_EXACT else _accelerated
-    f, left = solve(borne, [weights(slot) for slot in slots], graph)
+    solve = _newton if len(weights) <= MOST_EXACT else _accelerated
+    f, left = solve(borne, list(weights.values()), graph)
     return pushed(f), left * graph.const(ENOUGH**-2)
 
 
@@ -187,4 +208,4 @@ def _accelerated(
     return g, (gap @ gap) / (one + g @ g)
 
 
-__all__ = ["forces", "require_known", "rubbed", "sizes"]
+__all__ = ["exerted", "forces", "require_known", "rubbed", "sizes"]

@@ -288,8 +288,10 @@ class Acting:
         answer = graph.solve(M, G[[slot for _, slot in self.holding.slots]].T)
         return answer, self.holding.held_forces(G, answer, a, self.split_constants(c)[3], graph)
 
-    def power(self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain) -> Any:
-        """Ẇ."""
+    def power(
+        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain, a: Array | None = None
+    ) -> Any:
+        """Ẇ; a are the accelerations, where they are known."""
         m = self.mechanism
         power = v @ tau
         if self.dissipates:
@@ -298,7 +300,8 @@ class Acting:
         for frame, wrench in zip(self.frames, loads, strict=True):
             power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
         if self.model.mechanism.paced:
-            a, on = self.accelerate(q, v, tau, loads, c, graph)[0], on_bodies_text(m, q, self.frames, loads, graph)
+            a = self.accelerate(q, v, tau, loads, c, graph)[0] if a is None else a
+            on = on_bodies_text(m, q, self.frames, loads, graph)
             power = power + v @ (denoc.inverse_dynamics(m, q, v, a, on, domain=graph) - tau)
         return power
 

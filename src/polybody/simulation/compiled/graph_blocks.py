@@ -11,6 +11,10 @@ linear algebra, which CasADi does in C:
 
 along the plan of elimination, f the right side of (1). Joints that are held keep a = 0: in trees their rows of M are
 replaced by those of 1, with loops their motions are made stiff. Only Newton's iterations see that.
+
+Where friction depends on what joints bear, F depends on a and λ too; with z = (a, λ)
+
+    (M − F_a) da − (Jᵀ + F_λ) dλ = dF − dID[d, w] + (Jᵀλ)_q d,        J da = −dg[d, w]                          (3)
 """
 
 from __future__ import annotations
@@ -22,12 +26,14 @@ import numpy as np
 
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.model.plans import SWITCH
 from polybody.properties import cached_property
+from polybody.quantities.constrained import along_plan
+from polybody.simulation.compiled import bearing
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.loop_slopes import row_changes
 
 Array = np.ndarray
+ROUNDS = 3  # of loads that friction depends on, and that on them
 STIFF = 1e6  # times the mean inertia: of motions of joints that are held, with loops
 
 
@@ -37,6 +43,7 @@ class Blocks:
     def __init__(self, acting: Acting, rows: Sequence[int] = (), back: float = 0.0) -> None:
         self.acting, self.rows, self.back = acting, list(rows), back
         self.nq, self.nv, self.size = acting.model.nq, acting.model.nv, acting.size - 1
+        self.bears = bool(acting.holding.bearing)
 
     @property
     def _dynamics(self) -> Any:
@@ -52,25 +59,41 @@ class Blocks:
 
     @cached_property
     def outside(self) -> Any:
-        """(x, c, row) -> F, di/dt, [power, doubt], ∂[F; di/dt]/∂[q; v; i]."""
+        """(x, z, c, row) -> F, di/dt, [power, growth, narrow], ∂[F; di/dt]/∂[q; v; i], ∂F/∂z; z is empty where F does
+        not depend on it."""
         import casadi
 
         acting, graph = self.acting, self.acting.graph
         columns, x, c, row = acting.columns(graph)
-        force, rates, told = self.acting_text(*acting.state(x, graph), c, row)
-        made = self.function("outside", columns, columns[1], [force, rates, told])
+        z_in, z = graph.variables("a_and_loads", self.nv + len(self.rows) if self.bears else 0)
+        force, rates, told = self.acting_text(*acting.state(x, graph), z, c, row)
+        made = self.function("outside", [columns[0], z_in, *columns[1:]], columns[1], [force, rates, told])
         given = made.sx_in()
         found = made.call(given)
         slopes = casadi.jacobian(casadi.vertcat(*found[:2]), given[0])[:, : self.size]
-        return casadi.Function("outside", given, [*found, slopes])
+        return casadi.Function("outside", given, [*found, slopes, casadi.jacobian(found[0], given[1])])
 
-    def acting_text(self, q: Array, v: Array, i: Array, t: Any, c: Array, row: Array) -> tuple[Array, Array, Array]:
-        """(joint forces of all that acts from outside, di/dt, [power, doubt])."""
+    def acting_text(
+        self, q: Array, v: Array, i: Array, t: Any, z: Array, c: Array, row: Array
+    ) -> tuple[Array, Array, Array]:
+        """(joint forces of all that acts from outside, di/dt, [power, growth, narrow]: whether they are to be
+        believed)."""
         acting, graph = self.acting, self.acting.graph
+        a = borne = None
         loads = acting.loads(t, c, graph)
         tau, _, rates = acting.drive(q, v, i, t, c, row, graph)
-        force, doubt = acting.rubbed(q, v, tau, loads, c, graph)
-        told = [acting.power(q, v, force, loads, c, graph), doubt * graph.const(SWITCH) + acting.doubt(graph)]
+        growth, narrow = acting.doubt(graph), graph.const(0)
+        if self.bears:
+            a = z[: self.nv]
+            if acting.plan is not None:
+                J = acting.model.engine.constraints.traced.jacobian(q, domain=graph)
+                borne, found = J[self.rows].T @ z[self.nv :], along_plan(acting.plan)(J, graph)
+                growth, narrow = growth + found.growth, found.narrow
+            by_load = bearing.exerted(acting, q, v, a, borne, loads, c, graph)
+            force = tau + acting.holding.friction(v, acting.split_constants(c)[3], graph) + by_load
+        else:
+            force = acting.rubbed(q, v, tau, loads, c, graph)[0]
+        told = [acting.power(q, v, force, loads, c, graph, a), growth, narrow]
         for frame, wrench in zip(acting.frames, loads, strict=True):
             force = force + kinematics.frame_jacobian(acting.mechanism, q, frame, domain=graph).T @ wrench
         return force, rates, np.array(told, dtype=object)
@@ -165,44 +188,63 @@ class Blocks:
         x, c, row, rate = self._inputs(n)
         q, v, turn, back = self.apart(x, c)
         a = rate[nq : nq + nv]
-        force, _, _, driven = self.outside(x, c, row)
         needed, by_q, by_v, M = self.inertia(q, v, a, c)
-        f = driven[:nv, :] - self._by_state(by_q @ back, by_v)
+        z = casadi.MX(0, 1) if not self.bears else a
         if self.rows:
-            a_x = self._with_loops(q, v, a, c, needed - force, M, f, back)
-        else:
-            a_x = self._of_tree(c, M, f)
+            loads = self._loads(x, q, a, c, row, needed)
+            z = casadi.vertcat(z, loads) if self.bears else z
+        _, _, _, driven, by_z = self.outside(x, z, c, row)
+        f = driven[:nv, :] - self._by_state(by_q @ back, by_v)
+        a_x = self._with_loops(q, v, a, loads, c, M, f, back, by_z) if self.rows else self._of_tree(c, M, f, by_z)
         slopes = casadi.vertcat(turn, a_x, driven[nv:, :])
         return self._as_jacobian(name, [x, c, row], rate, casadi.horzcat(slopes, casadi.MX(n, 2)))
 
-    def _of_tree(self, c: Any, M: Any, f: Any) -> Any:
-        """M⁻¹f, or zero for joints that are held."""
+    def _loads(self, x: Any, q: Any, a: Any, c: Any, row: Any, needed: Any) -> Any:
+        """λ from what dependent joints need; where F depends on it, as near as Newton's iterations of a step ask."""
         import casadi
 
-        free = self._free(c)
+        assert self.acting.plan is not None
+        bound, count = list(self.acting.plan.dependent), ROUNDS if self.bears else 1
+        J_d, loads = casadi.densify(self.jacobian(q, c))[:, bound], casadi.MX.zeros(len(self.rows))
+        for _ in range(count):
+            z = casadi.vertcat(a, loads) if self.bears else casadi.MX(0, 1)
+            loads = casadi.solve(J_d.T, (needed - self.outside(x, z, c, row)[0])[bound])
+        return loads
+
+    def _of_tree(self, c: Any, M: Any, f: Any, by_z: Any) -> Any:
+        """M⁻¹f, or zero for joints that are held; by (3) where F depends on a."""
+        import casadi
+
+        free, way = self._free(c), "ldl"
+        if self.bears:
+            M, way = M - by_z, "qr"  # not symmetric
         if free is not None:
             M = M * (free @ free.T) + casadi.diag(1 - free)
             f = casadi.diag(free) @ f
-        return casadi.solve(casadi.densify(M), casadi.densify(f), "ldl")
+        return casadi.solve(casadi.densify(M), casadi.densify(f), way)
 
-    def _with_loops(self, q: Any, v: Any, a: Any, c: Any, needed: Any, M: Any, f: Any, back: Any) -> Any:
-        """δa of (2); `needed` is ID − F."""
+    def _with_loops(self, q: Any, v: Any, a: Any, loads: Any, c: Any, M: Any, f: Any, back: Any, by_z: Any) -> Any:
+        """δa of (2), or of (3) where F depends on z."""
         import casadi
 
-        plan, r = self.acting.plan, len(self.rows)
+        plan, r, nv = self.acting.plan, len(self.rows), self.nv
         assert plan is not None
         u, bound = list(plan.independent), list(plan.dependent)
+        J, force_q, gap_q, gap_v = self.loops(q, v, a, loads, c)
+        f = f + self._by_state(force_q @ back, casadi.MX(nv, nv))
+        gap, free = self._by_state(gap_q @ back, gap_v), self._free(c)
+        if self.bears:
+            M = M - by_z[:, :nv]
+            if free is not None:
+                M = M + casadi.diag(1 - free) * (casadi.trace(M) * (STIFF / nv))
+            left = casadi.vertcat(casadi.horzcat(M, -J.T - by_z[:, nv:]), casadi.horzcat(J, casadi.MX(r, r)))
+            return casadi.solve(casadi.densify(left), casadi.densify(casadi.vertcat(f, -gap)), "qr")[:nv, :]
         J_d = casadi.densify(self.jacobian(q, c))[:, bound]
-        multipliers = casadi.solve(J_d.T, needed[bound])
-        J, force_q, gap_q, gap_v = self.loops(q, v, a, multipliers, c)
-        f = f + self._by_state(force_q @ back, casadi.MX(self.nv, self.nv))
-        gap = self._by_state(gap_q @ back, gap_v)
         followed = -casadi.solve(J_d, casadi.densify(casadi.horzcat(J[:, u], gap)))
         order = np.argsort([*u, *bound]).tolist()
         G = casadi.vertcat(casadi.MX.eye(len(u)), followed[:, : len(u)])[order, :]
         beta = casadi.vertcat(casadi.MX(len(u), self.size), followed[:, len(u) :])[order, :]
         S, right = G.T @ M @ G, G.T @ (f - M @ beta)
-        free = self._free(c)
         if free is not None:
             stiff = casadi.diag(1 - free) * (casadi.trace(S) * (STIFF / len(u)))
             S, right = S + G.T @ stiff @ G, right - G.T @ (stiff @ beta)
@@ -232,7 +274,7 @@ class Blocks:
         z = casadi.MX.sym("z", nv + r + e)
         a = z[:nv]
         q, v, turn, back = self.apart(x, c)
-        _, _, _, driven = self.outside(x, c, row)
+        _, _, _, driven, by_z = self.outside(x, z[: nv + r] if self.bears else casadi.MX(0, 1), c, row)
         _, by_q, by_v, M = self.inertia(q, v, a, c)
         balance = self._by_state(by_q @ back, by_v) - driven[:nv, :]
         held_x, J = casadi.MX(r, n), casadi.MX(r, nv)
@@ -241,11 +283,12 @@ class Blocks:
             balance = balance - self._by_state(force_q @ back, casadi.MX(nv, nv))
             held_x = self._by_state(gap_q @ back, gap_v)
         E = casadi.sparsify(casadi.DM(np.eye(nv)[:, list(resting)])) if e else casadi.DM(nv, 0)
+        known = casadi.horzcat(M, -J.T) - by_z if self.bears else casadi.horzcat(M, -J.T)
         still, height = n - nq - nv, n + nv + r + e
         by_x = casadi.vertcat(turn, casadi.MX(nv, n), driven[nv:, :], balance, held_x, casadi.MX(e, n))
         by_z = casadi.vertcat(
             casadi.MX(nq, nv + r + e), casadi.horzcat(casadi.MX.eye(nv), casadi.MX(nv, r + e)),
-            casadi.MX(still, nv + r + e), casadi.horzcat(M, -J.T, -E), casadi.horzcat(J, casadi.MX(r, r + e)),
+            casadi.MX(still, nv + r + e), casadi.horzcat(known, -E), casadi.horzcat(J, casadi.MX(r, r + e)),
             casadi.horzcat(E.T, casadi.MX(e, r + e)),
         )  # fmt: skip
         return self._as_jacobian(name, [x, z, c, row], outputs, casadi.horzcat(by_x, casadi.MX(height, 2)), by_z)

@@ -52,8 +52,6 @@ class Sundials:
         self.problem, self.method, self.options, self.model = problem, method, options, problem.model
         if self.model.nv > MOST_STRAIGHT:
             raise NotCompiled(f"graphs of more than {MOST_STRAIGHT} velocities are too long for {method.name}")
-        if possible.bearing and method.name == "idas":
-            raise NotCompiled("friction by load is called in Python by idas")
         self._possible, self._solvers = possible, dict[Any, Solvers]()
         self._length, self._times, self._limit = 0, np.zeros(0), 0
         self._before: tuple[float, Array] = (np.nan, np.zeros(0))

@@ -21,7 +21,6 @@ import numpy as np
 from polybody.formulations import denoc
 from polybody.interrupts import passed_on
 from polybody.mechanism import kinematics
-from polybody.model.plans import SWITCH
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.graph_blocks import Blocks
 from polybody.simulation.integrators.base import Options
@@ -29,6 +28,7 @@ from polybody.simulation.integrators.idas import ALPHA, loads_at_start
 from polybody.simulation.integrators.sundials import solver_options
 
 Array = np.ndarray
+MOST_ROUNDS = 50  # of loads at a start
 UNIT = 1e-30  # of the time of doubts, 1/s
 #: graphs that are kept for the next run, and solvers of each
 MOST_KEPT = 16
@@ -48,9 +48,7 @@ class Rates:
         rate, told = self.field.call(given)
         exact = {"custom_jacobian": Blocks(acting, rows).rate_slopes("rates"), "jac_penalty": 0}
         self.rates = casadi.Function("rates", given, [rate[: self.size]], exact)
-        limits, count = casadi.SX.sym("limits", 2), acting.recorded
-        doubt = 1 - (told[count] < limits[0]) * (told[count + 1] < limits[1])  # of no number too
-        self.beside = casadi.Function("beside", [*given, limits], [casadi.vertcat(rate[self.size], UNIT * doubt)])
+        self.beside = quadratures(given, rate[self.size], told[acting.recorded :])
 
     def equations(self, acting: Acting) -> dict[str, Any]:
         """As CasADi's integrators take them."""
@@ -64,15 +62,12 @@ class Balance:
     they take a second with 40 joints, and joints of a hand come to rest in many sets."""
 
     def __init__(self, acting: Acting, rows: list[int]) -> None:
-        import casadi
-
         self.acting, self.rows, self.size = acting, rows, acting.size - 1
         blocks = self.blocks = Blocks(acting, rows, ALPHA)
         self.function = self._text(acting, blocks)
-        x, c, row = blocks.outside.sx_in()
-        power, growth = casadi.vertsplit(blocks.outside(x, c, row)[2])
-        limits, doubt = casadi.SX.sym("limits", 2), 1 - (growth < SWITCH)
-        self.beside = casadi.Function("beside", [x, c, row, limits], [casadi.vertcat(power, UNIT * doubt)])
+        given = blocks.outside.sx_in()
+        told = blocks.outside.call(given)[2]
+        self.beside = quadratures(given, told[0], told[1:])
 
     def _text(self, acting: Acting, blocks: Blocks) -> Any:
         """(x, [a; λ], c, row) -> ẋ, ID(q, v, a) − F − Jᵀλ, J a + γ + 2α J v + α² φ."""
@@ -81,7 +76,7 @@ class Balance:
         q, v, i, t = acting.state(x, graph)
         (z_in, z), m = graph.variables("z", n + len(rows)), acting.mechanism
         a, loads = z[:n], z[n:]
-        force, rates = blocks.acting_text(q, v, i, t, c, row)[:2]
+        force, rates = blocks.acting_text(q, v, i, t, z, c, row)[:2]
         needed = denoc.inverse_dynamics(m, q, v, a, None, domain=graph) - force
         held = graph.zeros(0)
         if rows:
@@ -119,9 +114,19 @@ class Residuals:
         q = blocks.apart(x, c)[0]
         if blocks.rows:
             J = np.concatenate([np.asarray(blocks.jacobian(q, c)), J])
-        force, needed = np.asarray(blocks.outside(x, c, row)[0]).ravel(), blocks.inertia(q, v, a, c)
-        inertia = np.asarray(needed[3]).diagonal()
-        return loads_at_start(v, a, force, np.asarray(needed[0]).ravel() - force, J, inertia)
+        needed, _, _, M = map(np.asarray, blocks.inertia(q, v, a, c))
+        z, sizes = np.zeros(self.count), np.zeros(self.count)
+        z[: len(a)] = a
+        for _ in range(MOST_ROUNDS):  # forces may depend on loads, and these on them
+            force, before = np.asarray(blocks.outside(x, self._known(z), c, row)[0]).ravel(), z
+            z, sizes = loads_at_start(v, a, force, needed.ravel() - force, J, M.diagonal())
+            if not blocks.bears or np.abs(z - before).max() <= 1e-13 * sizes.max():
+                break
+        return z, sizes
+
+    def _known(self, z: Any) -> Any:
+        """What of z the forces from outside depend on."""
+        return z[: self.balance.acting.model.nv + len(self.balance.rows) if self.balance.blocks.bears else 0]
 
     def equations(self, acting: Acting) -> dict[str, Any]:
         import casadi
@@ -129,8 +134,17 @@ class Residuals:
         size = self.balance.size
         x, p, time, full, c, row, limits = symbols(size, acting)
         z = casadi.MX.sym("z", self.count)
-        found, beside = self.residuals(full, z, c, row), self.balance.beside(full, c, row, limits)
+        found, beside = self.residuals(full, z, c, row), self.balance.beside(full, self._known(z), c, row, limits)
         return {"x": x, "z": z, "t": time, "p": p, "ode": found[:size], "alg": found[size:], "quad": beside}
+
+
+def quadratures(given: list[Any], power: Any, told: Any) -> Any:
+    """(…, limits) -> rates of both quadratures: doubts where growth and narrow, in `told`, are not below the limits."""
+    import casadi
+
+    limits = casadi.SX.sym("limits", 2)
+    doubt = 1 - (told[0] < limits[0]) * (told[1] < limits[1])  # of no number too
+    return casadi.Function("beside", [*given, limits], [casadi.vertcat(power, UNIT * doubt)])
 
 
 def field_of(acting: Acting) -> Any:
