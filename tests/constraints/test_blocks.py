@@ -67,6 +67,22 @@ def test_in_given_coordinates_both_eliminations_have_the_same_motions():
             np.testing.assert_allclose(BlockElimination(own, blocks, FLOAT).G, wanted, rtol=1e-8, atol=1e-8)
 
 
+def test_a_block_that_nearly_vanishes_costs_the_motions_of_a_regular_matrix_few_digits():
+    rng, blocks = np.random.default_rng(8), (((0, 1, 2), (0, 1, 2)), ((3, 4, 5), (3, 4, 5)))
+    plan = Plan(tuple((k, k) for k in range(6)), (6, 7), (), (1.0,) * 6, blocks, (1.0,) * 8)
+    worst = 0.0
+    for _ in range(200):
+        J = rng.normal(size=(6, 8))
+        U, s, Vt = np.linalg.svd(J[:3, :3])
+        J[:3, :3] = U * [*s[:2], 1e-3] @ Vt
+        if np.linalg.cond(J[:, :6]) < 100:
+            found = BlockElimination(J, plan, FLOAT)
+            assert found.growth > 1e5
+            wanted = -np.linalg.solve(J[:, :6], J[:, 6:])
+            worst = max(worst, np.abs(found.G[:6] - wanted).max() / np.abs(wanted).max())
+    assert 0 < worst < 2e-8  # 4e-7 by cofactors alone
+
+
 def test_legs_of_a_stewart_platform_are_blocks_and_few_postures_are_left_out():
     J, single, blocks = planned("stewart", 400)
     assert sorted(blocks.blocks) == [

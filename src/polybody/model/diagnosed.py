@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
-#: (row over pivot)² above this: in coordinates that are given, all digits but six may be lost, and singular values have
-#: no more of them
+#: (row over pivot)² above this: in coordinates that are given, all digits but six may be lost by single pivots, all but
+#: eight by blocks; where the coordinates themselves are nearly dependent, singular values have no more of them
 GROWTH = 1e10
 #: the same where the plan has chosen the coordinates, as singular values do better then: by single pivots, whose errors
 #: amplify each other, and by blocks. Errors of Stewart, delta and 3-RRR were 4e-7 and 4e-11 there.
