@@ -39,6 +39,16 @@ def test_python_steps_stop_it_too():
     assert run.audit.trusted
 
 
+def test_where_nothing_presses_yet_what_comes_next_decides():
+    """A force that grows from zero holds the joint from the start, one that shrinks from zero lets it go."""
+    held = pb.simulate(slider(), 0.5, [0.0], controller=PUSHES["ramp"])
+    assert [(h.time, h.detail) for h in held.happenings] == [(0.0, "rests")]
+    assert not held.q.any()
+    left = pb.simulate(slider(), 0.5, [0.0], controller=lambda t, q, v: np.array([-t]))
+    assert left.happenings == []
+    np.testing.assert_allclose(left.q[:, 0], -(left.t**3) / 6, atol=1e-12)
+
+
 def test_it_is_free_to_leave_and_to_come_back():
     run = pb.simulate(slider(), 1.0, [0.0], controller=lambda t, q, v: -np.sin(20 * t) * np.ones(1))
     assert run.q.min() < -0.004

@@ -8,6 +8,7 @@ With (R_i, p_i) the pose of body i in the world and H_i(q_i) the joint map in bo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,29 @@ def body_poses(
     """(R, p) of every body in the world; `across` are its `relative_poses`, where they are known."""
     poses: list[Pose] = []
     across = relative_poses(mechanism, q, domain=domain) if across is None else across
-    for joint, (R, p) in zip(mechanism.joints, across, strict=True):
-        if joint.parent != GROUND:
-            Rj, pj = poses[joint.parent]
-            R, p = Rj @ R, pj + Rj @ p
-        poses.append((R, p))
+    for joint, own in zip(mechanism.joints, across, strict=True):
+        poses.append(_carried(joint, own, poses))
     return poses
 
 
-def frame_pose(frame: BodyFrame, poses: list[Pose], *, domain: Domain = FLOAT) -> Pose:
+def _carried(joint: TreeJoint, across: Pose, poses: Mapping[int, Pose] | list[Pose]) -> Pose:
+    """The pose of a body from that of its parent."""
+    if joint.parent == GROUND:
+        return across
+    (Rj, pj), (R, p) = poses[joint.parent], across
+    return Rj @ R, pj + Rj @ p
+
+
+def supporting_poses(mechanism: Mechanism, q: Array, body: int, *, domain: Domain = FLOAT) -> dict[int, Pose]:
+    """(R, p) in the world of a body and of all that carry it, by their numbers; none of the ground."""
+    poses: dict[int, Pose] = {}
+    for i in sorted(mechanism.supports[body]) if body != GROUND else ():
+        joint = mechanism.joints[i]
+        poses[i] = _carried(joint, relative_pose(joint, q, domain=domain), poses)
+    return poses
+
+
+def frame_pose(frame: BodyFrame, poses: Mapping[int, Pose] | list[Pose], *, domain: Domain = FLOAT) -> Pose:
     """(R, p) of a frame in the world."""
     R, p = domain.array(frame.rotation), domain.array(frame.position)
     if frame.body == GROUND:
@@ -73,20 +88,22 @@ def body_twists(
 
 def world_maps(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: Domain = FLOAT) -> list[Array]:
     """For each joint its columns as world-axes twists at the world's origin: [R ω; R v + p × R ω]."""
-    result = []
-    for joint, (R, p) in zip(mechanism.joints, poses, strict=True):
-        H = joint.model.velocity_map(q[joint.q], domain=domain)
-        columns = domain.zeros(6, joint.nv)
-        for k in range(joint.nv):
-            w = R @ H[:3, k]
-            columns[:3, k] = w
-            columns[3:, k] = R @ H[3:, k] + cross(p, w)
-        result.append(columns)
-    return result
+    pairs = zip(mechanism.joints, poses, strict=True)
+    return [_world_map(joint, q, pose, domain) for joint, pose in pairs]
+
+
+def _world_map(joint: TreeJoint, q: Array, pose: Pose, domain: Domain) -> Array:
+    (R, p), H = pose, joint.model.velocity_map(q[joint.q], domain=domain)
+    columns = domain.zeros(6, joint.nv)
+    for k in range(joint.nv):
+        w = R @ H[:3, k]
+        columns[:3, k] = w
+        columns[3:, k] = R @ H[3:, k] + cross(p, w)
+    return columns
 
 
 def point_jacobian(
-    mechanism: Mechanism, body: int, point: Array, maps: list[Array], *, domain: Domain = FLOAT
+    mechanism: Mechanism, body: int, point: Array, maps: Mapping[int, Array] | list[Array], *, domain: Domain = FLOAT
 ) -> Array:
     """6×nv: twist, in world axes, of the body's point that is at world position `point`."""
     J = domain.zeros(6, mechanism.nv)
@@ -103,9 +120,9 @@ def point_jacobian(
 
 def frame_jacobian(mechanism: Mechanism, q: Array, frame: BodyFrame, *, domain: Domain = FLOAT) -> Array:
     """6×nv Jacobian of a frame's origin: rows [angular; linear], world axes."""
-    poses = body_poses(mechanism, q, domain=domain)
+    poses = supporting_poses(mechanism, q, frame.body, domain=domain)
     _, p = frame_pose(frame, poses, domain=domain)
-    maps = world_maps(mechanism, q, poses, domain=domain)
+    maps = {i: _world_map(mechanism.joints[i], q, pose, domain) for i, pose in poses.items()}
     return point_jacobian(mechanism, frame.body, p, maps, domain=domain)
 
 
@@ -173,6 +190,7 @@ __all__ = [
     "rate",
     "relative_pose",
     "relative_poses",
+    "supporting_poses",
     "tangent_columns",
     "world_maps",
 ]

@@ -10,7 +10,8 @@ larger than the step's own error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,10 @@ from polybody.quantities.table import QUANTITIES
 Array = np.ndarray
 Controller = Callable[[float, Array, Array], Any]
 Loads = dict[str, Array] | None
+#: (joint forces of controller and motors, accelerations under all that acts as if nothing were held, or None) of
+#: (t, q, v, currents); None where neither is to be believed
+Told = Callable[[float, Array, Array, Array], "tuple[Array, Array | None] | None"]
+SOON = 1e-5  # s
 RUNAWAY = 1e8  # rad/s or m/s: no speed of a mechanism
 
 
@@ -67,8 +72,8 @@ class Problem:
         self.compilable = True  # unless every step is wanted in Python
         self.collocated: Callable[..., tuple[Array, Array] | None] | None = None  # `bridge` (F, y₁) by compiled code
         self.calls = False  # a user's controller in Python, at its instants
-        #: `commanded` as compiled code knows it, which may be asked before; None where it is not to be believed
-        self.told: Callable[[float, Array, Array, Array], Array | None] | None = None
+        self._told: Told | None = None  # compiled code, which may be asked before (`telling`)
+        self._moves: tuple[Array, Array, Array, Array] | None = None  # (q, v, tau, acceleration) that it has told
         self.evaluations = 0
         self._quaternions, self.trivial_rate = _rates(model.mechanism)
         self._dissipates = _has_dampers(model.mechanism)
@@ -185,16 +190,24 @@ class Problem:
 
     def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
         """What acts from outside the smooth dynamics: controller and motors, dry friction; wrenches of that time."""
-        tau, loads = self.commanded(t, q, v, i), self.wrenches_at(t)
+        told = None if self._told is None else self._told(t, q, v, i)
+        tau, loads = self.commanded(t, q, v, i) if told is None else told[0], self.wrenches_at(t)
         if self.friction is not None:
             tau = tau + self.friction.forces(self, q, v, tau, loads)
+        self._moves = None if told is None or told[1] is None else (q, v, tau, told[1])
         return tau, loads
+
+    @contextmanager
+    def telling(self, told: Told | None) -> Iterator[None]:
+        """While a state is looked at: have compiled code tell what acts there, and how it moves."""
+        self._told = told
+        try:
+            yield
+        finally:
+            self._told = self._moves = None
 
     def commanded(self, t: float, q: Array, v: Array, i: Array) -> Array:
         """Joint forces of controller and motors, within the limits of the drives."""
-        found = None if self.told is None else self.told(t, q, v, i)
-        if found is not None:
-            return found
         tau = self.torque(t, q, v)
         if self.drives is not None:
             tau = saturated(self.drives, tau, v)
@@ -205,6 +218,8 @@ class Problem:
     def free_acceleration(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         """v̇ as if there were no stops."""
         self.evaluations += 1
+        if self._moves is not None and all(map(np.array_equal, (q, v, tau), self._moves)):
+            return self._moves[3]
         if self.loops:
             a, singular = self.motion.acceleration(q, v, tau, loads)
             self.singular += singular
@@ -215,12 +230,18 @@ class Problem:
 
     def settling_acceleration(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         """The same where it may be asked for once in a run."""
-        if not self.loops and not loads:
+        if not self.loops and not loads and self._moves is None:
             found = self.model.engine.tree.once(QUANTITIES["forward_dynamics"], q, v, tau)
             if found is not None:
                 self.evaluations += 1
                 return found
         return self.free_acceleration(q, v, tau, loads)
+
+    def coming_acceleration(self, t: float, q: Array, v: Array, i: Array, a: Array) -> Array:
+        """v̇ a moment after a state of rest, where compiled code can tell: users' functions are not called ahead of
+        their time. Else a."""
+        told = None if self._told is None or v.any() else self._told(t + SOON, q, v + a * SOON, i)
+        return a if told is None or told[1] is None else told[1]
 
     def accelerate(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         a = self.free_acceleration(q, v, tau, loads)

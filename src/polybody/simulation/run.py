@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -155,8 +156,11 @@ class Run:
         """Integrate to the end; what ended the run before, if something did."""
         with self._sparing():
             until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
+        compiled, told = self.compiled, None
+        if compiled is not None and not self.problem.loops:
+            told = partial(compiled.states.foretold, self.switches.functions())
+        with self._sparing(), self.problem.telling(told):
             settled = self.switches.settle(t, y)
-        compiled = self.compiled
         if compiled is not None:
             compiled.decisions.allowed = self._decides
             compiled.begin(self.switches.functions())
@@ -213,12 +217,9 @@ class Run:
         """(the state after what happens, why the run ends there or None)."""
         before, functions = y, self.switches.functions() if self.watcher is not None else []
         compiled, own = self.compiled, self.problem.loops or self.switches.calls(which)
-        self.problem.told = None if compiled is None or own else compiled.states.commanded
-        try:
-            with self._sparing():
-                y, halt = self.switches.act(which, t, y)
-        finally:
-            self.problem.told = None
+        told = None if compiled is None or own else compiled.states.told
+        with self._sparing(), self.problem.telling(told):
+            y, halt = self.switches.act(which, t, y)
         self.reached, self.last = t, y
         if halt is None and self.switches.calls(which):
             self.renew()

@@ -225,7 +225,11 @@ class Stops:
         both = {stick.v for stick, _ in rubbing}
         beside, resting = [s for s in resting if s.v in both], [s for s in resting if s.v not in both]
         along = np.array([-stop.side * a[stop.v] for stop in resting])
-        along[np.abs(along) <= ROUNDING * np.abs(a).max(initial=0.0)] = 0.0  # in free fall nothing presses
+        if is_rounding(a[[*(stop.v for stop in resting), *both]], a):  # in free fall nothing presses,
+            self.held = {stick.v: stick for stick, level in rubbing if level > 0}  # and friction need hold nothing
+            self.implied = set()
+            return [0.0] * len(rubbing)
+        along[np.abs(along) <= ROUNDING * np.abs(a).max(initial=0.0)] = 0.0
         if not rubbing and (along >= 0).all():  # every joint leaves its stop: no force is the answer to (2)
             self.held, self.implied = {}, set()
             return []
@@ -269,6 +273,11 @@ class Stops:
             y[stop.q] = stop.limit
             y[self.model.nq + index] = 0.0
         return y
+
+
+def is_rounding(own: Array, a: Array) -> bool:
+    """Whether accelerations of joints are nothing beside the largest."""
+    return bool(np.abs(own).max(initial=0.0) <= ROUNDING * np.abs(a).max(initial=0.0))
 
 
 def following(rows: Array, others: Array) -> list[int]:
@@ -324,4 +333,5 @@ def _limits(mechanism: Mechanism) -> _Limits:
     return _Limits(stops)
 
 
-__all__ = ["AT", "REST", "ROUNDING", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward", "limits_of"]
+__all__ = ["AT", "REST", "ROUNDING", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward", "is_rounding",
+           "limits_of"]

@@ -15,7 +15,7 @@ from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import UserFunctionError, call_user
 from polybody.simulation.friction import Overload, SlidingSpeed, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import AT, REST, ROUNDING, Excess, Pull, Stop, Stops
+from polybody.simulation.stops import AT, REST, ROUNDING, Excess, Pull, Stop, Stops, is_rounding
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
@@ -424,7 +424,11 @@ class Switches:
                 if change <= SAME_LEVEL:
                     break
                 sticks = [(stick, levels[stick.v]) for stick, _ in sticks]
-            forces = self.stops.press(resting, q, problem.settling_acceleration(q, v, tau, loads), sticks)
+            a = problem.settling_acceleration(q, v, tau, loads)
+            at_rest = [stop.v for stop in resting] + [stick.v for stick, _ in sticks]
+            if resting and is_rounding(a[at_rest], a):  # nothing presses: what comes next decides
+                a = problem.coming_acceleration(t, q, v, problem.currents(y), a)
+            forces = self.stops.press(resting, q, a, sticks)
             if friction is None or not friction.loaded:
                 break
         return sticks, forces

@@ -100,6 +100,7 @@ class Compiled:
         slow = large and method.name in ("radau", "midpoint")  # factors of large matrices
         self.length = 1 if slow else FIRST_CHUNK  # who interrupts a run waits for a chunk
         self._was_frozen = problem.friction is not None or given  # whoever rubs will stick
+        self._stays_frozen = False  # the field of held joints is the run's, also where none is
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
@@ -227,6 +228,22 @@ class Compiled:
             _BEGUN.clear()
         _BEGUN.add(key)
         self._make_ahead(functions)
+
+    def freeze(self, functions: list[tuple[Any, int]]) -> bool:
+        """Have the field that knows of held joints serve, also where none comes to be held, unless that of free ones is
+        there: one of them is traced, not both. False where joints cannot be held, or code is to be waited for."""
+        if self._rolled or not self._possible.slots:
+            return False
+        loose, frozen = (
+            is_at_hand(self._parts(self._held_acting(replace(self._possible, frozen=held)), NOTHING))
+            for held in (False, True)
+        )
+        if background.tier() == "optimised" and not frozen:
+            return False
+        self._stays_frozen = True
+        self.begin(functions)
+        self._stays_frozen = not loose
+        return True
 
     def _make_ahead(self, functions: list[tuple[Any, int]]) -> None:
         if self.problem.loops:
@@ -533,7 +550,7 @@ class Compiled:
     def _hold(self) -> None:
         """Tell the field which joints are held now."""
         problem, stops = self.problem, self.problem.stops
-        frozen = self.decisions.holding or (stops is not None and bool(stops.held))
+        frozen = self._stays_frozen or self.decisions.holding or (stops is not None and bool(stops.held))
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return
         if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:

@@ -257,7 +257,9 @@ class Acting:
             free = self.holding.free(m.nv, self.split_constants(c)[3], graph)
             told = np.array([self.doubt(graph), graph.const(0)], dtype=object)
             if free is None:
-                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), told, None
+                known = (x.acceleration(m, q, v, tau) for x in self.law.solved if on_bodies is None)
+                a = next((x for x in known if x is not None), None)
+                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph) if a is None else a, told, None
             held = graph.zeros(m.nv)
             a = denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free, holding=held)
             return a, told, held
@@ -365,6 +367,7 @@ class Acting:
             tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
             whole, doubt = self.rubbed(q, v, tau, loads, c, graph)
             a, told, held = self.motion_under(q, v, whole, loads, c, graph)
+            self.law.solved.clear()  # graphs may go
             told[0] = told[0] + doubt * graph.const(SWITCH)
             found = Motion(graph, columns, x, c, (q, v, i, t), loads, tau, whole, currents, rates, a, told, held)
             self.__dict__["_motion"] = found

@@ -57,7 +57,8 @@ class FrameText:
         return self._goal(m, t, row, c, R, p, domain)
 
     def _pose(self, m: Any, q: Array, domain: Domain) -> tuple[Array, Array]:
-        return kinematics.frame_pose(self.frame, kinematics.body_poses(m, q, domain=domain), domain=domain)
+        poses = kinematics.supporting_poses(m, q, self.frame.body, domain=domain)
+        return kinematics.frame_pose(self.frame, poses, domain=domain)
 
     def _error(self, R: Array, p: Array, goal: Array, domain: Domain) -> Array:
         """`goal` is a position, or a rotation row by row and a position."""

@@ -32,6 +32,22 @@ class Signals:
         return self.rows[k] if len(self.breaks) else np.zeros(0)
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What a text has made of a tree's dynamics at a state, which the field need not make again."""
+
+    mechanism: Any
+    q: Array
+    v: Array
+    factors: Any  # of M: `solve(force)`
+    needed: Array  # forces with which nothing accelerates
+
+    def acceleration(self, m: Any, q: Array, v: Array, tau: Array) -> Array | None:
+        """a under forces tau; None where it is of another mechanism or state."""
+        is_this = m is self.mechanism and q is self.q and v is self.v
+        return self.factors.solve(tau - self.needed) if is_this else None
+
+
 @dataclass(frozen=True)
 class Law:
     """Joint forces as text. `key` distinguishes texts, not their constants and signals."""
@@ -44,6 +60,7 @@ class Law:
     doubtful: bool = False  # of trees too
     memory: Any = None  # the `Remembered` whose z are the last of the constants
     held: bool = False  # the constants are forces that Python computes at the controller's instants
+    solved: list[Solved] = field(default_factory=list)  # by the text just read
     steady: bool = False  # a user's function that turned out not to read the time
 
 
@@ -56,4 +73,4 @@ def free() -> Law:
     return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
 
 
-__all__ = ["Law", "Planned", "Signals", "free"]
+__all__ = ["Law", "Planned", "Signals", "Solved", "free"]

@@ -33,6 +33,7 @@ from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.compiled.joint_space import joint_space
+from polybody.simulation.compiled.law import Solved
 from polybody.simulation.controllers.own_motion import fully_driven
 from polybody.simulation.failures import NotCompiled
 
@@ -205,6 +206,17 @@ class OwnState:
         """M⁻¹ right."""
         return self._factors.solve(right)
 
+    @cached_property
+    def needed(self) -> Array:
+        """Forces with which own coordinates do not accelerate."""
+        return denoc.inverse_dynamics(self.reduced, self.q, self.v, self.beta, domain=self.domain)
+
+    def solved_dynamics(self) -> list[Solved]:
+        """What of the dynamics has been computed, where that is enough for the motion under any forces."""
+        if self.G is not None or not {"_factors", "needed"} <= self.__dict__.keys():
+            return []
+        return [Solved(self.reduced, self.q, self.v, self._factors, self.needed)]
+
     def forces(self, a: Array, more: Array | None = None) -> Array:
         """tau of the drives for accelerations ü = a, and for joint forces `more` beside."""
         needed = denoc.inverse_dynamics(self.reduced, self.q, self.v, self.joint_acceleration(a), domain=self.domain)
@@ -226,8 +238,7 @@ class OwnState:
 
     def steered(self, b: Array) -> tuple[Array, Array]:
         """(forces f of `pushed`, own accelerations): its rates accelerate by b, and the rest moves as it does."""
-        m, domain, active = self.m, self.domain, self.own.active
-        needed = denoc.inverse_dynamics(self.reduced, self.q, self.v, self.beta, domain=domain)
+        m, domain, active, needed = self.m, self.domain, self.own.active, self.needed
         if self.G is not None:
             free = -self.solve(self.G.T @ needed)
             back, answer = self.answering

@@ -3,7 +3,7 @@ Python takes. They are the field's own answers, without a step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -83,17 +83,35 @@ class States:
         nq, nv, count = self._of.problem.nq, self._of.problem.nv, self._of.acting.recorded
         return rates[0, :-1], rates[0, nq : nq + nv], told[0, :nv], told[0, nv:count]
 
-    def commanded(self, t: float, q: Array, v: Array, i: Array) -> Array | None:
-        """Joint forces of controller and motors of a tree at a state, where the field of what acts now is at hand and
-        may be believed; else None."""
-        acting, nv = self._of.acting, self._of.problem.nv
+    def told(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Array | None] | None:
+        """(joint forces of controller and motors of a tree at a state, its acceleration as if nothing were held), where
+        the field of what acts now is at hand and may be believed; else None. Friction that depends on loads is found
+        by Python: then there is no acceleration."""
+        return None if self._changes else self._told(t, q, v, i)
+
+    def _told(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Array | None] | None:
+        of, (nq, nv) = self._of, (self._of.problem.nq, self._of.problem.nv)
+        acting = of.acting
         field = self._fields.get(acting.key)
-        if field is None or self._changes:
+        if field is None:
             return None
+        if acting.holding.size:
+            acting = acting.renumbered(held=acting.holding.numbers(None, of.problem.friction))
         x = np.concatenate([q, v, i, [0.0, t]])
-        _, told = field(x[None], acting.constants, acting.law.signals.row(t)[None])
-        sure = bool(np.isfinite(told).all()) and (not acting.doubtful or told[0, acting.recorded] < SWITCH)
-        return told[0, :nv] if sure else None
+        rates, told = field(x[None], acting.constants, acting.law.signals.row(t)[None])
+        finite = bool(np.isfinite(told).all() and np.isfinite(rates).all())
+        sure = finite and (not acting.doubtful or told[0, acting.recorded] < SWITCH)
+        return (told[0, :nv], None if acting.holding.bearing else rates[0, nq : nq + nv]) if sure else None
+
+    def foretold(self, functions: list[tuple[Any, int]], t: float, q: Array, v: Array, i: Array) -> Any:
+        """The same where a run begins with joints that may come to be held: the field that knows of them is traced,
+        which is the run's from here on. `functions` are those that are watched."""
+        of = self._of
+        ready = not of.acting.law.held and (of.instants is None or of.instants.begun)  # its first sample was taken
+        if not ready or not (self._fields or of.freeze(functions)):
+            return None
+        self._field(of.acting)
+        return self._told(t, q, v, i)
 
     def _answers(self, times: Array, states: Array, are_closed: bool = False) -> tuple[Array, Array, Array]:
         """(ẋ, what is recorded beside it, which may be believed), of each state."""

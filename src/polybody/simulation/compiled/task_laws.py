@@ -11,7 +11,7 @@ from polybody.algebra.domains import Domain, domain
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import TIMES, FrameText
-from polybody.simulation.compiled.law import Law, Signals
+from polybody.simulation.compiled.law import Law, Signals, Solved
 from polybody.simulation.compiled.own_state import Own, OwnState, Shape
 from polybody.simulation.compiled.purity import impure
 from polybody.simulation.compiled.tracing import key_of, samples_of, traced
@@ -36,6 +36,7 @@ def _framed(model: Model, motion: Any, key: str, numbers: list[Any], steer: Stee
     own, frame = Own(model), FrameText(model, motion)
     shape = own.frame_shape(motion.name, frame.size)
     doubts: list[Any] = []
+    solved: list[Solved] = []
     count = len(frame.constants)
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
@@ -43,10 +44,13 @@ def _framed(model: Model, motion: Any, key: str, numbers: list[Any], steer: Stee
         state = own.at(m, q, v, doubts, domain)
         J, drift = frame.jacobian(m, q, state.v, domain)
         goal = frame.wanted(m, t, q, c[:count], row, domain)
-        return steer(state, shape, J, drift, goal, t, c[count:])
+        tau = steer(state, shape, J, drift, goal, t, c[count:])
+        solved[:] = state.solved_dynamics()
+        return tau
 
     constants = np.concatenate([frame.constants, *(np.ravel(np.asarray(x, dtype=float)) for x in numbers)])
-    return Law(f"{key} {own.key} {frame.key} {shape.key}", text, constants, frame.signals, doubts, True)
+    name = f"{key} {own.key} {frame.key} {shape.key}"
+    return Law(name, text, constants, frame.signals, doubts, True, solved=solved)
 
 
 def _operational(model: Model, law: OperationalSpace) -> Law:
