@@ -78,7 +78,9 @@ def test_interrupts_at_random_times_are_prompt_and_leave_the_process_whole(what,
     assert child.returncode == 0, (child.returncode, signal.Signals(max(1, -child.returncode)), child.stderr.decode())
     latencies = [float(word) for word in child.stdout.split()]
     assert len(latencies) == 25
-    assert latencies[-1] < LATENCY * workers  # of all its threads together
+    # of all its threads together, of which one compiles in the background: that may be in the way of one of them
+    assert latencies[-2] < LATENCY * workers
+    assert latencies[-1] < 4 * LATENCY * workers
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")

@@ -119,8 +119,9 @@ def test_dry_runs_count_the_start_of_processes() -> None:
     assert shared["seconds"] == shared["start"] + 8 / shared["cases_per_second"]
 
 
-def test_dry_runs_estimate_from_whole_chunks() -> None:
-    said = pb.Study(arm(), VARY, samples=50_000, quantity="gravity_forces", keep=["gravity"]).dry_run(0.2)
+@pytest.mark.parametrize("seconds", [0.2, 1e-9])  # time for many samples, and for one only
+def test_dry_runs_estimate_from_whole_chunks(seconds: float) -> None:
+    said = pb.Study(arm(), VARY, samples=50_000, quantity="gravity_forces", keep=["gravity"]).dry_run(seconds)
     assert (said["cases"], said["chunk"], said["chunks"]) == (50_000, 16384, 4)
     size = 8 * (1 + 7 + 6)
     assert size < said["bytes"] / 50_000 < 1.3 * size

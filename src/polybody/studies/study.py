@@ -31,7 +31,7 @@ from polybody.properties import cached_property
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import cases_of, whole
-from polybody.studies.dataset import FORMAT, FORMATS, Folder, Memory, arrow
+from polybody.studies.dataset import FORMAT, FORMATS, Folder, Memory, arrow, read_table
 from polybody.studies.executors import connect, content_of, executor_of, processes
 from polybody.studies.reductions import check_keep
 from polybody.studies.results import StudyResults
@@ -208,13 +208,13 @@ class Study:
     def _timed(self, seconds: float) -> tuple[float, float]:
         """(cases per second of one thread, bytes of all files) by the largest sample there is time for."""
         most = min(self.cases.chunk, len(self))
-        one = self._sample(1)[1]
+        self._sample(1)  # what only the first case takes
         size, (rate, content) = 1, self._sample(1)
         while size < most and 4 * size / rate < seconds / 4:
             size = min(4 * size, most)
             rate, content = self._sample(size)
-        slope = (content - one) / (size - 1) if size > 1 else one
-        return rate, slope * len(self) + (one - slope) * self.cases.chunks
+        numbers = read_table(content, "arrow").nbytes  # the rest of a file does not grow with its cases
+        return rate, numbers / size * len(self) + (len(content) - numbers) * self.cases.chunks
 
     def _start(self) -> float:
         """Seconds until a process that was started has its first case: imports, and the machine code of the job."""
@@ -223,12 +223,12 @@ class Study:
         next(processes(job, [0], 1, "arrow"))
         return time.perf_counter() - started
 
-    def _sample(self, size: int) -> tuple[float, int]:
-        """(cases per second, bytes of the file) of so many cases."""
+    def _sample(self, size: int) -> tuple[float, bytes]:
+        """(cases per second, the file) of so many cases."""
         job = Job(self.model, replace(self.cases, chunk=size), self.task, self.template)
         started = time.perf_counter()
         content = content_of(job, 0, "arrow")[1]
-        return size / (time.perf_counter() - started), len(content)
+        return size / (time.perf_counter() - started), content
 
     def facts(self) -> dict[str, Any]:
         """Metadata that is written beside the results."""
