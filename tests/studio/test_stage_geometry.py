@@ -9,7 +9,11 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from polybody.studio.stage.shapes import hull, load_mesh, read_stl
+from pinocchio_bridge import robot_file
+from polybody.errors import InputError
+from polybody.studio.stage import collada
+from polybody.studio.stage.meshes import CREASE, creased, hull_points, triangles
+from polybody.studio.stage.shapes import Shape, hull, load_mesh, read_stl
 from polybody.studio.stage.stage import quaternions
 from polybody.studio.viewer.posing import _angles, _quaternion
 
@@ -67,3 +71,124 @@ def test_a_page_without_meshes_needs_neither_trimesh_nor_scipy(tmp_path: Path) -
     told = subprocess.run([sys.executable, "-W", "ignore", "-c", text], capture_output=True, text=True, check=True,
                           cwd=tmp_path)  # fmt: skip
     assert told.stdout.splitlines()[-1] == "False False"
+
+
+DAE = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+  <asset><unit name="centimeter" meter="0.01"/><up_axis>Z_UP</up_axis></asset>
+  <library_effects><effect id="red"><profile_COMMON><technique sid="common"><phong><diffuse><color>1 0.2 0 1</color>
+    </diffuse></phong></technique></profile_COMMON></effect></library_effects>
+  <library_materials><material id="paint"><instance_effect url="#red"/></material></library_materials>
+  <library_geometries><geometry id="sheet" name="sheet"><mesh>
+    <source id="places"><float_array id="numbers" count="18">0 0 0 1 0 0 1 2 0 0 2 0 -1 1 0 9 9 9</float_array>
+      <technique_common><accessor source="#numbers" count="6" stride="3"><param name="X" type="float"/>
+      <param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
+    <vertices id="corners"><input semantic="POSITION" source="#places"/></vertices>
+    <polylist material="m" count="1"><input semantic="VERTEX" source="#corners" offset="0"/>
+      <input semantic="NORMAL" source="#places" offset="1"/><vcount>5</vcount><p>0 0 1 0 2 0 3 0 4 0</p></polylist>
+  </mesh></geometry></library_geometries>
+  <library_visual_scenes><visual_scene id="scene" name="scene">
+    <node><translate>0 0 3</translate><rotate>0 0 1 90</rotate><node><scale>2 1 1</scale>
+      <instance_geometry url="#sheet"><bind_material><technique_common><instance_material symbol="m" target="#paint"/>
+      </technique_common></bind_material></instance_geometry></node></node>
+    <node><matrix>-1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</matrix><instance_geometry url="#sheet"/></node>
+  </visual_scene></library_visual_scenes>
+  <scene><instance_visual_scene url="#scene"/></scene>
+</COLLADA>"""
+
+
+def test_collada_polygons_are_fans_moved_by_their_nodes_in_the_unit_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "sheet.dae").write_text(DAE)
+    found = collada.read(str(tmp_path / "sheet.dae"))
+    assert found is not None
+    assert found.colors is not None
+    outline = np.array([[0.0, 0, 0], [1, 0, 0], [1, 2, 0], [0, 2, 0], [-1, 1, 0]])
+    fans = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 4]])
+    turned = np.column_stack([-outline[:, 1], 2 * outline[:, 0], outline[:, 2] + 3]) / 100
+    mirrored = outline * [-1, 1, 1] / 100
+    corner = found.vertices[found.faces]
+    halves = sorted((corner[:3], corner[3:]), key=lambda half: -half[0, 0, 2])
+    np.testing.assert_allclose(halves[0], turned[fans], atol=1e-15)
+    np.testing.assert_allclose(halves[1], mirrored[fans][:, ::-1], atol=1e-15)  # its outer side is still +z
+    told = found.colors[found.faces][:, 0]
+    assert {tuple(int(x) for x in row) for row in told} == {(255, 51, 0), (102, 102, 102)}
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [
+    ("<p>0 0 1 0", "<p>0 0 77 0", "beyond the 6"),
+    ("<p>0 0 1 0", "<p>0 0 -1 0", "beyond the 6"),
+    ("<p>0 0 1 0", "<p>0 0 one 0", "could not be read"),
+    ("<vcount>5", "<vcount>4", "counts 4 corners of 5"),
+    ('target="#paint"', 'target="#nothing"', "'#nothing', which is not in the file"),
+    ("18\">0 0 0", "18\">0 nan 0", "not finite"),
+    ('meter="0.01"', 'meter="-1"', "expected a length"),
+    ("<translate>0 0 3", "<translate>0 3", "of 2 numbers; expected 3"),
+    ("<COLLADA", "<!DOCTYPE x [<!ENTITY e \"e\">]><COLLADA", "document type declaration"),
+    ("</COLLADA>", "", "not well-formed XML"),
+])  # fmt: skip
+def test_damaged_collada_says_where(tmp_path: Path, old: str, new: str, told: str) -> None:
+    path = tmp_path / "sheet.dae"
+    assert old in DAE
+    path.write_text(DAE.replace(old, new))
+    with pytest.raises(InputError, match=f"sheet.dae.*{told}"):
+        collada.read(str(path))
+    with pytest.warns(UserWarning, match=told):
+        assert load_mesh(str(path)) is None
+
+
+def test_meshes_of_robots_are_what_trimesh_reads() -> None:
+    trimesh = pytest.importorskip("trimesh")
+    files = sorted((robot_file("ur5_robot.urdf").parents[1] / "meshes" / "ur5" / "visual").glob("*.dae"))
+    assert len(files) == 7
+    for file in files[:2]:
+        found, wanted = collada.read(str(file)), trimesh.load(file, process=False).to_geometry()
+        assert found is not None
+        mine, other = (np.asarray(x.vertices)[x.faces].reshape(-1, 9) for x in (found, wanted))
+        np.testing.assert_allclose(np.sort(mine, axis=0), np.sort(other, axis=0), atol=2e-7)  # which has float32
+
+
+def test_a_textured_file_without_its_picture_has_one_colour_per_vertex_and_its_unit(tmp_path: Path) -> None:
+    pytest.importorskip("trimesh")
+    pictured = DAE.replace("<color>1 0.2 0 1</color>", '<texture texture="s" texcoord="t"/>')
+    (tmp_path / "sheet.dae").write_text(pictured)
+    assert collada.read(str(tmp_path / "sheet.dae")) is None
+    mesh = load_mesh(str(tmp_path / "sheet.dae"))
+    np.testing.assert_allclose(np.ptp(mesh.bounds, axis=0), [0.03, 0.04, 0.03], atol=1e-7)  # in metres all the same
+    shown = triangles(Shape("mesh", (), np.eye(4), mesh=mesh))
+    assert shown.colors is None or shown.colors.shape == shown.positions.shape
+
+
+def test_normals_are_means_of_the_faces_within_the_crease_angle_on_a_rough_ball() -> None:
+    trimesh = pytest.importorskip("trimesh")
+    made = trimesh.creation.icosphere(2)
+    rough = np.asarray(made.vertices) * np.random.default_rng(3).uniform(0.8, 1.2, (len(made.vertices), 1))
+    faces = np.vstack([made.faces[:150], made.faces[150:]])
+    found = creased(rough, faces)
+    np.testing.assert_array_equal(found.positions[found.faces], rough[faces].astype(np.float32))
+    corner = rough[faces]
+    unit = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    unit /= np.linalg.norm(unit, axis=1)[:, None]
+    wanted = np.zeros((len(faces), 3, 3))
+    for f, face in enumerate(faces):
+        for k, point in enumerate(face):
+            for g in np.flatnonzero((faces == point).any(axis=1)):
+                at = int(np.flatnonzero(faces[g] == point)[0])
+                a, b = (corner[g, (at + s) % 3] - corner[g, at] for s in (1, 2))
+                angle = np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+                wanted[f, k] += angle * unit[g] * (unit[f] @ unit[g] >= CREASE)
+    wanted /= np.linalg.norm(wanted, axis=2)[..., None]
+    np.testing.assert_allclose(found.normals[found.faces], wanted, atol=0.02)  # corners within 1/64 share a normal
+    smooth = creased(np.asarray(made.vertices), faces)
+    assert len(smooth.positions) == len(made.vertices)
+
+
+def test_points_of_the_hull_bound_a_moved_shape_along_the_axes() -> None:
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(40, 3))
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = Rotation.from_rotvec([0.4, 1.0, -0.3]).as_matrix() @ np.diag([1, 2, 3]), [1, 2, 3]
+    faces = rng.integers(0, 30, (60, 3))  # nobody uses the last ten
+    found = hull_points(collada.Corners(points, faces), pose, np.vstack([np.eye(3), -np.eye(3)]))
+    moved = points[np.unique(faces)] @ pose[:3, :3].T + pose[:3, 3]
+    np.testing.assert_allclose(found.min(axis=0), moved.min(axis=0), atol=1e-12)
+    np.testing.assert_allclose(found.max(axis=0), moved.max(axis=0), atol=1e-12)

@@ -15,7 +15,7 @@ from polybody.model.model import Model
 from polybody.studio.channels import holding
 from polybody.studio.record import Record
 from polybody.studio.viewer.analyses import mobility_motions
-from polybody.studio.viewer.content import state_content
+from polybody.studio.viewer.content import state_content, with_meshes
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.pack import compressed
 from polybody.studio.viewer.serve import page_content, require_packages
@@ -40,7 +40,7 @@ def page_text(model: Model, records: Sequence[Record] = (), names: Sequence[str]
             content["analyses"] = found | {"motions": found["motions"][:MOST_MOTIONS]}
         except PolybodyError:  # a mechanism that is not mobile has nothing to show
             content["analyses"] = None
-    return page(f"polybody: {model.name}", compressed(content, 9))
+    return page(f"polybody: {model.name}", compressed(with_meshes(stage, content)))
 
 
 def write_page(

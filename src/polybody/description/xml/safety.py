@@ -26,8 +26,11 @@ def parse_xml(path: Path, *, kind: str = "XML", name: str | None = None) -> Any:
     return parse_xml_bytes(read_bytes(path, XML_BYTES, kind), name or path.name, kind=kind)
 
 
-def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
-    """The root element (lxml) of XML text; `name` is what messages call it."""
+def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML", long_texts: bool = False) -> Any:
+    """The root element (lxml) of XML text; `name` is what messages call it.
+
+    `long_texts`: elements may hold more than 10 MB of text, as meshes do; whoever asks for it bounds the file's size.
+    """
     data = _refuse_unreadable(data, name, kind)
     if data.count(b"<") - data.count(b"</") > XML_ELEMENTS:
         raise InputError(f"{name}: has more than {XML_ELEMENTS} elements; this is not a {kind} file")
@@ -43,7 +46,7 @@ def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
         no_network=True,
         load_dtd=False,
         dtd_validation=False,
-        huge_tree=False,
+        huge_tree=long_texts,
         remove_comments=True,
         remove_pis=True,
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.studio.stage.collada import Corners
 from polybody.studio.stage.shapes import Shape
 
 Array = np.ndarray
@@ -20,7 +21,7 @@ SIDES = 28  # of round things
 #: faces around one point that are looked at for its normals
 MOST_AROUND = 48
 #: corners sharper than this angle stay sharp
-CREASE = np.cos(np.deg2rad(38))
+CREASE, HALF_CREASE = np.cos(np.deg2rad(38)), np.cos(np.deg2rad(19))
 
 
 @dataclass(frozen=True)
@@ -42,36 +43,44 @@ class Triangles:
         return Triangles(moved, (normals / np.maximum(length, 1e-12)).astype(np.float32), faces, self.colors)
 
 
-def triangles(shape: Shape) -> Triangles:
-    """A shape of any kind in its body's frame."""
+def corners(shape: Shape) -> Corners:
+    """Vertices and faces of a shape before its pose, without normals: what a file says, or a made shape has."""
     if shape.kind == "mesh":
-        return _mesh(shape).moved(shape.pose)
+        mesh = shape.mesh.to_geometry() if hasattr(shape.mesh, "to_geometry") else shape.mesh
+        scale = np.asarray(shape.size if len(shape.size) == 3 else (1.0, 1.0, 1.0))
+        return Corners(np.asarray(mesh.vertices, dtype=float) * scale, np.asarray(mesh.faces), _colors(mesh))
+    made = _made(shape)
+    return Corners(made.positions, made.faces)
+
+
+def triangles(shape: Shape, most: int | None = None) -> Triangles:
+    """A shape of any kind in its body's frame, of at most so many faces."""
+    mesh = creased(*corners(shape)) if shape.kind == "mesh" else _made(shape)
+    return (mesh if most is None else reduced(mesh, most)).moved(shape.pose)
+
+
+def _made(shape: Shape) -> Triangles:
     if shape.kind == "box":
-        made = box(shape.size)
-    elif shape.kind == "cylinder":
-        made = cylinder(shape.size[0], shape.size[1])
-    elif shape.kind == "plate":
-        made = plate(np.reshape(shape.size[1:], (-1, 2)), shape.size[0])
-    else:
-        made = ball(shape.size[0])
-    return made.moved(shape.pose)
-
-
-def _mesh(shape: Shape) -> Triangles:
-    mesh = shape.mesh.to_geometry() if hasattr(shape.mesh, "to_geometry") else shape.mesh
-    scale = np.asarray(shape.size if len(shape.size) == 3 else (1.0, 1.0, 1.0))
-    positions = np.asarray(mesh.vertices, dtype=float) * scale
-    return creased(positions, np.asarray(mesh.faces), _colors(mesh))
+        return box(shape.size)
+    if shape.kind == "cylinder":
+        return cylinder(shape.size[0], shape.size[1])
+    if shape.kind == "plate":
+        return plate(np.reshape(shape.size[1:], (-1, 2)), shape.size[0])
+    return ball(shape.size[0])
 
 
 def _colors(mesh: Any) -> Array | None:
     """Colours of the vertices where the file states any; textures are read at the vertices."""
+    if isinstance(mesh, Corners):
+        return mesh.colors
     visual: Any = getattr(mesh, "visual", None)
     if getattr(visual, "kind", None) is None:
         return None
     if visual.kind == "texture":
         visual = visual.to_color()
-    colors = np.asarray(visual.vertex_colors)[:, :3]
+    colors = np.atleast_2d(visual.vertex_colors)[:, :3]
+    if len(colors) == 1:  # of a material without a picture
+        colors = np.repeat(colors, len(mesh.vertices), axis=0)
     return colors.astype(np.uint8) if len(colors) == len(mesh.vertices) else None
 
 
@@ -79,54 +88,85 @@ def creased(positions: Array, faces: Array, colors: Array | None = None) -> Tria
     """Smooth normals within bends, sharp ones across creases.
 
     The normal at a corner of a face is the mean of the faces around that point whose own normals lie within the crease
-    angle of the face's, each by the angle it spans there.
+    angle of the face's, each by the angle it spans there. Where all faces around a point lie within half that angle of
+    their mean, no two are farther apart than the whole of it, and the mean is the normal of all: most points are so.
     """
     faces = np.asarray(faces, dtype=np.int64)
-    corner = positions[faces]
-    area = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-    length = np.linalg.norm(area, axis=1)
+    area = _cross(positions[faces[:, 1]] - positions[faces[:, 0]], positions[faces[:, 2]] - positions[faces[:, 0]])
+    length = np.sqrt(np.einsum("ij,ij->i", area, area))
     keep = length > 0
     faces, unit = faces[keep], area[keep] / length[keep, None]
     key = _keys(np.round(positions * 1e7).astype(np.int64))
     _, member, place = np.unique(key, return_index=True, return_inverse=True)
-    normals = _corner_normals(place[faces].ravel(), _angles(positions[faces]).ravel(), unit)
-    welded = faces if colors is not None else member[place[faces]]  # .stl files repeat each corner
-    corners = np.column_stack([welded.reshape(-1), np.round(normals * 64).astype(np.int64)])
+    points = place[faces].ravel()
+    angle = _angles(positions[faces]).ravel()
+    own = np.repeat(unit, 3, axis=0)
+    mean = _unit_rows(_sums(points, angle[:, None] * own, len(member)))
+    sharp = np.zeros(len(member), dtype=bool)
+    sharp[points[np.einsum("ij,ij->i", own, mean[points]) < HALF_CREASE]] = True
+    welded = (faces if colors is not None else member[place[faces]]).ravel()  # .stl files repeat each corner
+    bent = np.flatnonzero(sharp[points])
+    normals = _corner_normals(points[bent], angle[bent], own[bent])
+    corners = np.column_stack([welded[bent], np.round(normals * 64).astype(np.int64)])
     _, first, index = np.unique(_keys(corners), return_index=True, return_inverse=True)
-    source = corners[first, 0]
+    smooth = np.zeros(len(positions), dtype=bool)
+    smooth[welded] = True
+    smooth &= ~sharp[place]
+    source = np.concatenate([np.flatnonzero(smooth), corners[first, 0]])
+    corner = (np.cumsum(smooth) - 1)[welded]
+    corner[bent] = index.ravel() + int(smooth.sum())
+    found = np.concatenate([mean[place[smooth]], normals[first]])
     return Triangles(
-        positions[source].astype(np.float32), normals[first].astype(np.float32),
-        index.reshape(-1, 3).astype(np.uint32), None if colors is None else colors[source],
+        positions[source].astype(np.float32), found.astype(np.float32),
+        corner.reshape(-1, 3).astype(np.uint32), None if colors is None else colors[source],
     )  # fmt: skip
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Products of rows: NumPy's `cross` takes three times as long."""
+    x, y, z = a.T
+    u, v, w = b.T
+    return np.column_stack([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+def _sums(place: Array, rows: Array, count: int) -> Array:
+    """Sums (count, 3) of the rows at each place."""
+    return np.column_stack([np.bincount(place, rows[:, k], count) for k in range(3)])
+
+
+def _unit_rows(rows: Array) -> Array:
+    size = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return rows / np.where(size > 0, size, 1.0)
 
 
 def _angles(corner: Array) -> Array:
     """The angles (m, 3) of triangles (m, 3, 3) at their corners."""
-    ahead, back = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
-    sizes = np.linalg.norm(ahead, axis=2) * np.linalg.norm(back, axis=2)
-    return np.arccos(np.clip(np.einsum("fck,fck->fc", ahead, back) / np.maximum(sizes, 1e-300), -1, 1))
+    side = np.roll(corner, -1, axis=1) - corner  # from each corner to the next
+    length = np.sqrt(np.einsum("fck,fck->fc", side, side))
+    back, behind = np.roll(side, 1, axis=1), np.roll(length, 1, axis=1)
+    cosine = -np.einsum("fck,fck->fc", side, back) / np.maximum(length * behind, 1e-300)
+    return np.arccos(np.clip(cosine, -1, 1))
 
 
 def _corner_normals(place: Array, angle: Array, unit: Array) -> Array:
-    """The normals of all corners (3 m, 3); `place` says which point each corner is at."""
+    """The normals (k, 3) of corners; `place` says which point each is at, `unit` (k, 3) is its face's own."""
     if not len(place):
         return np.zeros((0, 3))
     order = np.argsort(place, kind="stable")
-    face = order // 3
+    unit, weighted = unit[order], (angle[:, None] * unit)[order]
     count = np.bincount(place)
     count = count[count > 0]
     start = np.concatenate([[0], np.cumsum(count)[:-1]])
-    many = np.repeat(np.minimum(count, MOST_AROUND), count)  # partners of each corner, in the sorted order
+    many = np.repeat(np.minimum(count, MOST_AROUND), count)  # partners of each corner
     begin = np.repeat(start, count)
-    mine = np.repeat(np.arange(len(order)), many)
-    offset = np.arange(len(mine)) - np.repeat(np.cumsum(many) - many, many)
-    other = np.repeat(begin, many) + offset
-    near = np.einsum("ij,ij->i", unit[face[mine]], unit[face[other]]) >= CREASE
-    mine, other = mine[near], other[near]
-    weight = angle[order][other]
-    total = np.column_stack([np.bincount(mine, weight * unit[face[other], k], len(order)) for k in range(3)])
-    size = np.linalg.norm(total, axis=1, keepdims=True)
-    found = np.where(size > 0, total / np.where(size > 0, size, 1.0), unit[face])
+    total = np.zeros_like(unit)
+    mine = np.arange(len(order))
+    for k in range(int(many.max())):  # the k-th partner of all that have so many
+        mine = mine[many[mine] > k]
+        other = begin[mine] + k
+        near = np.einsum("ij,ij->i", unit[mine], unit[other]) >= CREASE
+        total[mine[near]] += weighted[other[near]]
+    found = np.where(np.any(total != 0, axis=1)[:, None], _unit_rows(total), unit)
     result = np.empty_like(found)
     result[order] = found
     return result
@@ -216,11 +256,15 @@ def _unit_ball(rings: int) -> tuple[Array, Array]:
     return ring, np.array(faces, dtype=np.uint32)
 
 
-def hull_points(mesh: Triangles, directions: Array) -> Array:
-    """The vertices that lie farthest in each direction: they bound the shape closely."""
-    if not len(mesh.positions):
-        return mesh.positions
-    return mesh.positions[np.unique(np.argmax(directions @ mesh.positions.T, axis=1))]
+def hull_points(mesh: Corners, pose: Array, directions: Array) -> Array:
+    """The vertices, moved by the pose, that then lie farthest in each direction: they bound the shape closely."""
+    used = np.zeros(len(mesh.vertices), dtype=bool)
+    used[mesh.faces] = True
+    points = mesh.vertices if used.all() else mesh.vertices[used]
+    if not len(points):
+        return points
+    ahead = (directions @ pose[:3, :3]).astype(np.float32) @ points.T.astype(np.float32)
+    return points[np.unique(np.argmax(ahead, axis=1))] @ pose[:3, :3].T + pose[:3, 3]
 
 
-__all__ = ["Triangles", "ball", "box", "creased", "cylinder", "hull_points", "plate", "reduced", "triangles"]
+__all__ = ["Triangles", "ball", "box", "corners", "creased", "cylinder", "hull_points", "plate", "reduced", "triangles"]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from polybody.description.records import Visual
-from polybody.errors import warn
+from polybody.errors import InputError, warn
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
+from polybody.studio.stage import collada
+from polybody.studio.stage.collada import Corners
 
 Array = np.ndarray
 GREY = (168, 178, 192)
@@ -104,13 +106,6 @@ def find_mesh(name: str | None, source: str | None) -> str | None:
     return next((str(place) for place in places if os.path.isfile(place)), None)
 
 
-class Corners(NamedTuple):
-    """Triangles of a file that repeats each corner."""
-
-    vertices: Array
-    faces: Array
-
-
 def read_stl(path: str) -> Corners | None:
     """The triangles of a binary .stl file (80 bytes, their number, 50 bytes each), None where it has another length."""
     data = np.fromfile(path, dtype=np.uint8)
@@ -123,16 +118,25 @@ def read_stl(path: str) -> Corners | None:
 
 
 def load_mesh(path: str | None) -> Any:
-    """A mesh of a binary .stl file, a trimesh scene or mesh of others, None where the file is missing or damaged."""
+    """A mesh of a binary .stl or a .dae file, a trimesh scene or mesh of others, None if it is missing or damaged."""
     if path is None or not os.path.isfile(path):
         return None
-    found = read_stl(path) if path.lower().endswith(".stl") else None
+    scale = None
+    try:
+        found = read_stl(path) if path.lower().endswith(".stl") else None
+        if path.lower().endswith(".dae"):
+            found = collada.read(path)
+            scale = collada.unit(path) if found is None else None
+    except InputError as error:
+        warn(str(error))
+        return None
     if found is not None:
         return found
     import trimesh
 
     try:
-        return trimesh.load(path, process=False)
+        mesh: Any = trimesh.load(path, process=False)
+        return mesh if scale in (None, 1.0) else mesh.to_geometry().apply_scale(scale)
     except Exception as error:  # readers of many formats raise many things; the caller draws a shape and says so
         warn(f"{path}: {error}")
         return None

@@ -17,8 +17,8 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.studio.stage.loads import Loads
-from polybody.studio.stage.meshes import Triangles, hull_points, reduced, triangles
-from polybody.studio.stage.shapes import PALETTE, body_shapes, extent, inertia_ellipsoid
+from polybody.studio.stage.meshes import Triangles, corners, hull_points, triangles
+from polybody.studio.stage.shapes import PALETTE, Shape, body_shapes, extent, inertia_ellipsoid
 
 Array = np.ndarray
 DIRECTIONS = 50
@@ -26,13 +26,19 @@ DIRECTIONS = 50
 
 @dataclass
 class Part:
-    """One thing that moves with a body; `color` is the file's where `stated`."""
+    """One thing that moves with a body; `color` is the file's where `stated`, `most` faces are shown.
 
-    mesh: Triangles
+    Normals of fine meshes take longer than all else of a page: the triangles are made when somebody looks at them.
+    """
+
+    shape: Shape
     color: tuple[int, int, int]
     stated: bool
-    label: str = ""
-    joint: str = ""
+    most: int | None = None
+
+    @cached_property
+    def mesh(self) -> Triangles:
+        return triangles(self.shape, self.most)
 
 
 @dataclass
@@ -64,7 +70,7 @@ class Stage:
     def _figures(self, most_faces: int) -> list[Figure]:
         m = self.model.mechanism
         shapes = body_shapes(self.model, self.size)
-        made = [[(shape, triangles(shape)) for shape in own] for own in shapes]
+        made = [[(shape, corners(shape)) for shape in own] for own in shapes]
         total = sum(len(mesh.faces) for own in made for _, mesh in own)
         share = min(1.0, most_faces / max(total, 1))
         names = [*(body.name for body in m.bodies), "world"]
@@ -74,10 +80,9 @@ class Stage:
             parts = []
             for shape, mesh in own:
                 color = shape.color if shape.stated or shape.kind != "mesh" else PALETTE[index % len(PALETTE)]
-                small = reduced(mesh, max(200, int(share * len(mesh.faces)))) if share < 1 else mesh
-                stated = shape.stated or mesh.colors is not None
-                parts.append(Part(small, color, stated, shape.label, shape.joint))
-            hull = [hull_points(part.mesh, directions) for part in parts]
+                most = max(200, int(share * len(mesh.faces))) if share < 1 else None
+                parts.append(Part(shape, color, shape.stated or mesh.colors is not None, most))
+            hull = [hull_points(mesh, shape.pose, directions) for shape, mesh in own]
             figures.append(Figure(name, parts, np.concatenate(hull) if hull else np.zeros((0, 3))))
         return figures
 

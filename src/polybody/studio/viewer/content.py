@@ -22,15 +22,16 @@ MOST_STATES = 1500
 
 
 def stage_content(stage: Stage) -> dict[str, Any]:
-    """Everything that does not change while one looks."""
+    """Everything that does not change while one looks, but for the triangles, which `with_meshes` adds."""
     model, m = stage.model, stage.model.mechanism
-    meshes: list[dict[str, Any]] = []
     bodies = []
+    count = 0
     for index, figure in enumerate(stage.figures):
         parts = []
         for part in figure.parts:
-            parts.append({"mesh": len(meshes), "color": list(part.color), "label": part.label, "joint": part.joint})
-            meshes.append(mesh_content(part.mesh))
+            shape = part.shape
+            parts.append({"mesh": count, "color": list(part.color), "label": shape.label, "joint": shape.joint})
+            count += 1
         moves = index < len(m.bodies)
         body = m.bodies[index] if moves else None
         bodies.append({
@@ -48,11 +49,16 @@ def stage_content(stage: Stage) -> dict[str, Any]:
     return {
         "format": 1, "name": model.name, "up": _floats(stage.up), "size": stage.size, "low": _floats(stage.low),
         "high": _floats(stage.high), "ground": stage.ground, "ellipsoid_scale": stage.ellipsoid_scale,
-        "view": best_view(stage), "bodies": bodies, "meshes": meshes, "joints": joint_list(model),
+        "view": best_view(stage), "bodies": bodies, "meshes": [], "joints": joint_list(model),
         "loops": [{"name": loop.name, "kind": loop.kind} for loop in m.description.loops], "frames": stage.frames(),
         "layers": layers, "ellipsoids": ellipsoids, "live": None,
         "configurations": [], "runs": [], "coordinates": [], "analyses": None,
     }  # fmt: skip
+
+
+def with_meshes(stage: Stage, content: dict[str, Any]) -> dict[str, Any]:
+    """The content with the triangles of all parts, in the order of `stage_content`."""
+    return content | {"meshes": [mesh_content(part.mesh) for figure in stage.figures for part in figure.parts]}
 
 
 def best_view(stage: Stage) -> list[float]:
@@ -211,4 +217,7 @@ def runs_content(stage: Stage, records: Sequence[Record], names: Sequence[str]) 
     }  # fmt: skip
 
 
-__all__ = ["posed_content", "require_one_model", "run_content", "runs_content", "stage_content", "state_content"]
+__all__ = [
+    "posed_content", "require_one_model", "run_content", "runs_content", "stage_content", "state_content",
+    "with_meshes",
+]  # fmt: skip

@@ -66,7 +66,7 @@ class Hub:
         finally:
             self._ready.set()
 
-    def _request(self, connection: Any, request: Any) -> Any:
+    async def _request(self, connection: Any, request: Any) -> Any:
         problem = self.guard.problem(request.path, request.headers)
         if problem is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{problem}\n")
@@ -78,7 +78,8 @@ class Hub:
                 return self._respond(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", Location=f"/{self.guard.token}/")
             return self._respond(HTTPStatus.OK, self.page, "text/html; charset=utf-8")
         if place == "/scene.bin":
-            return self._respond(HTTPStatus.OK, self.data(), "application/octet-stream")
+            data = await asyncio.to_thread(self.data)  # which may not be ready yet
+            return self._respond(HTTPStatus.OK, data, "application/octet-stream")
         return connection.respond(HTTPStatus.NOT_FOUND, "not found\n")
 
     @staticmethod

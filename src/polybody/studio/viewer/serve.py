@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.model.model import Model
 from polybody.studio.record import Record
 from polybody.studio.stage.stage import Stage
-from polybody.studio.viewer.content import posed_content, require_one_model, runs_content
+from polybody.studio.viewer.content import posed_content, require_one_model, runs_content, with_meshes
 from polybody.studio.viewer.guard import Guard
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.hub import Hub
@@ -52,6 +53,28 @@ def require_packages() -> None:
         )
 
 
+class Later:
+    """Bytes that a thread makes while the browser starts; who calls waits for them, and gets what went wrong."""
+
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self._make, self._found = make, b""
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="polybody scene", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found = self._make()
+        except Exception as error:  # raised where the bytes are asked for
+            self._problem = error
+
+    def __call__(self) -> bytes:
+        self._thread.join()
+        if self._problem is not None:
+            raise PolybodyError(f"the scene cannot be shown: {self._problem}") from self._problem
+        return self._found
+
+
 class Viewer:
     """A page that is being served. `url` is where, with the launch's token in it; `close()` ends it.
 
@@ -72,13 +95,13 @@ class Viewer:
             content |= {"mode": "live", "live": self.live.settings()}
         self.session = Session(self.stage, self.posing, self.live)
         content["configurations"] = list(self.session.configurations)
-        self._data = compressed(content)
+        self._scene = Later(lambda: compressed(with_meshes(self.stage, content)))
         self.port = free_port(port)
         self.moved = self.port != port
         guard = Guard(HOST)
         title = f"polybody: {model.name}"
         self.hub = Hub(
-            HOST, self.port, guard, page(title), lambda: self._data, self.session.received, self.session.arrived
+            HOST, self.port, guard, page(title), self._scene, self.session.received, self.session.arrived
         )
         self.url = f"http://{HOST}:{self.port}/{guard.token}/"
         self.session.start(self.hub)
