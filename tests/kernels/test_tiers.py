@@ -14,7 +14,7 @@ import pytest
 from helpers import elementwise, of_function
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.kernels import background, bodies, build, iterate, programs
+from polybody.kernels import background, bodies, build, interpret, iterate, programs, tape
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.target import host, without_fma
 
@@ -58,6 +58,19 @@ def test_both_tiers_give_the_same_bits_for_every_operation(monkeypatch, seed, dt
         np.testing.assert_array_equal(found, wanted)
     for found, wanted in zip(fast(x[4].copy(), y[4].copy()), optimised(x[4], y[4]), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_operations_of_one_level_are_one_run():
+    """Sums of products, each of its own inputs, and their squares: as many runs as for one of them."""
+    lengths = []
+    for n in (1, 50):
+        x, y, z = (ca.SX.sym(name, n) for name in "xyz")
+        each = [(x[k] * y[k] - z[k]) ** 2 / (x[k] + z[k]) for k in range(n)]
+        traced = tape.prepared(ca.Function("some", [x, y, z], [ca.vertcat(*each)]))
+        lengths.append(len(programs.encoded(traced, without_fma(host())).words))
+    runs = (lengths[0] - interpret.WORDS * 10) // interpret.HEAD  # three inputs, five operations, an output, the end
+    assert runs == 8
+    assert lengths[1] == interpret.HEAD * runs + interpret.WORDS * (50 * 9 + 1)
 
 
 def test_without_fused_multiply_add_both_tiers_round_twice(monkeypatch):

@@ -29,6 +29,7 @@ from polybody.kernels.programs import (
     Program,
     compiled,
     digest,
+    encoded,
     interpreter,
     known,
     remember,
@@ -510,7 +511,7 @@ def _title(name: str, inputs: Ports, outputs: Shapes, key: bytes | str, target: 
 
 def interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:
     """The kernel in the fast tier."""
-    code = interpret.encode(traced, target)
+    code = encoded(traced, target)
     return Kernel(
         name, inputs, outputs, interpreter(target), target, nodes=traced.operations(),
         work=interpret.SLOWER * traced.work(), scratch=(code.places + 1) * target.lanes * target.size,

@@ -20,6 +20,7 @@ import llvmlite
 from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, relay, runtime
 from polybody.kernels.locks import Lock, begun, is_ending, tracing
+from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 from polybody.late import dataclass, field
 from polybody.sources import source_digest
@@ -111,9 +112,14 @@ def interpreter(target: Target) -> Program:
         found = _interpreters.get(target)
         if found is None:
             title = digest("interpret", "", target, [])
-            made = soon(title, "interpreter", lambda: Made(interpret.text(target), target), ["body"])
+            made = soon(title, "interpreter", lambda: Made(interpret.text(target), target), ["body", "levels"])
             found = _interpreters[target] = Program(made, {})
         return found
+
+
+def encoded(traced: Tape, target: Target) -> interpret.Instructions:
+    """A tape as that program reads it."""
+    return interpret.encode(traced, target, interpreter(target).loaded.addresses["levels"])
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
@@ -222,6 +228,6 @@ def joined(objects: Iterable[bytes]) -> bytes:
 
 
 __all__ = [
-    "Made", "Program", "compiled", "digest", "has_runtime", "interpreter", "is_kept", "joined", "kept", "known",
-    "prepare", "program", "remember", "runtime_of", "soon",
+    "Made", "Program", "compiled", "digest", "encoded", "has_runtime", "interpreter", "is_kept", "joined", "kept",
+    "known", "prepare", "program", "remember", "runtime_of", "soon",
 ]  # fmt: skip

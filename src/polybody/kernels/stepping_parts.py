@@ -22,7 +22,7 @@ from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock, begun, tracing
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, is_kept, kept, soon
+from polybody.kernels.programs import Made, Program, compiled, digest, encoded, interpreter, is_kept, kept, soon
 from polybody.kernels.rows import in_blocks
 from polybody.kernels.target import Target
 from polybody.late import dataclass, field
@@ -135,7 +135,7 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | ta
     if tier != "fast":
         background.submit(name, later)
     wide = target.with_lanes(target.register)
-    code = interpret.encode(traced, wide)
+    code = encoded(traced, wide)
     with _making:
         shim = _shims(wide).addresses[f"shim{sum(PORTS[entry])}"]
     return Interpreted(code, interpreter(wide), shim, wide.lanes)

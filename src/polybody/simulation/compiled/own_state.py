@@ -154,17 +154,26 @@ class Own:
         return J @ self.model.constraints.joint_influence(q, 1).G if self.loops else J
 
     def frame_shape(self, frame: str, size: int) -> Shape:
-        """The shape of the task of a frame's last `size` rows."""
+        """The shape of the task of a frame's last `size` rows: independent in one place, they are so in general."""
+        if not self.loops and size <= len(self.pushing):
+            (only,) = self._tasks([self.model.jacobian(self.places[0], frame)[-size:]])
+            if np.linalg.matrix_rank(only, tol=RANK * float(np.linalg.norm(only))) == size:
+                return Shape(np.eye(size), False)
         return self.shape(list(self.model.jacobian(np.array(self.places), frame)[:, -size:]))
 
     def shape(self, samples: list[Array]) -> Shape:
         """The shape of a task, of its J over all joints at `places`: that of T, where actuators do not drive all."""
-        own = [self.columns(J, q) for J, q in zip(samples, self.places, strict=True)]
+        return shape_of(self._tasks(samples))
+
+    def _tasks(self, samples: list[Array]) -> list[Array]:
+        """J over the own coordinates, or T, at as many of `places`."""
+        places = self.places[: len(samples)]
+        own = [self.columns(J, q) for J, q in zip(samples, places, strict=True)]
         if self.driven:
-            return shape_of(own)
-        R = [self.columns(np.eye(self.model.nv)[self.pushing], q) for q in self.places]
-        M = self.model.mass_matrix(np.array(self.places))
-        return shape_of([J @ np.linalg.solve(inertia, A.T) for J, inertia, A in zip(own, M, R, strict=True)])
+            return own
+        R = [self.columns(np.eye(self.model.nv)[self.pushing], q) for q in places]
+        M = self.model.mass_matrix(np.array(places)) if len(places) > 1 else [self.model.mass_matrix(places[0])]
+        return [J @ np.linalg.solve(inertia, A.T) for J, inertia, A in zip(own, M, R, strict=True)]
 
 
 class OwnState:

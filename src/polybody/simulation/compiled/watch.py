@@ -60,10 +60,11 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding, known: dict
     the texts of a run's events, by label, traced once."""
     texts: list[Text] = []
     keys, ways, labels, called = [], [], [], False
+    told = frozenset(holding.stops) if holding.frozen else frozenset[Any]()  # by `holding`
     for function, direction in functions:
         if isinstance(getattr(function, "func", function), Pull | Overload | SlidingSpeed):
             continue
-        if holding.frozen and isinstance(function, Excess) and function.stop in holding.stops:
+        if isinstance(function, Excess) and function.stop in told:
             continue
         text = text_of(function, known)
         if text is None:
