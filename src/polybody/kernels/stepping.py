@@ -57,7 +57,7 @@ from polybody.kernels import stepping_switches as switches
 from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
-from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
+from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, STOPPED, TURNED
 from polybody.kernels.stepping_gauss import Gauss
 from polybody.kernels.stepping_given import Nodes
 from polybody.kernels.stepping_parts import Part, is_known, loop_ahead, loop_code, part
@@ -76,6 +76,7 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 MANY = 40  # velocities from which a matrix of differences is worth some more iterations
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+TICK_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
 ORDER = ("field", "leap", "middle", "ends", "balance", "end", "slopes", "unit", "back", "watch", "tick", "loose",
          "loose_watch", "inertia", "bearing", "solve", "energy", "actions")  # fmt: skip
@@ -129,6 +130,7 @@ class Parts:
     pivots: int = 0
     memory: tuple[int, int] = (0, 0)  # (first, count) of the constants that `tick` changes
     instant: int = 0  # numbers told of an instant
+    asks: bool = False  # `tick` is no text: whoever runs the loop says which function (`Loop.ask`)
     between: Mapping[str, Callable[[], Between]] = field(default_factory=dict)  # of parts that run kernels
     doubtful: bool = False  # the field tells whether it may be believed, without constraints too
     switching: Switching | None = None  # what happens at crossings, where the loop deals with it
@@ -266,6 +268,10 @@ class Loop:
         """An array of words."""
         return self._kept[name].view(np.int64)
 
+    def ask(self, function: Any) -> None:
+        """Give the job the function (`TICK_CALL`) that is asked at instants; whoever runs the loop keeps it alive."""
+        self._words[PLACE["tick_at"]] = ctypes.cast(function, ctypes.c_void_p).value or 0
+
     def decide(self, switching: Switching, stride: float) -> None:
         """Give the job what it decides by at crossings; `stride` is the length of equal steps."""
         self.array("switch_words", switching.words)
@@ -336,7 +342,7 @@ def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | N
     """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
     chosen = (target or host()).with_lanes(1)
     loop = loop_code(*_loop(name, parts, tableau, chosen))
-    names = [part for part in ORDER if part in parts.keys]
+    names = [part for part in ORDER if part in parts.keys and not (part == "tick" and parts.asks)]
 
     def functions() -> dict[str, Part | Rolled]:
         return {entry: part_of(parts, name, entry, chosen) for entry in names}
@@ -374,9 +380,11 @@ def is_at_hand(parts: Parts, *, target: Target | None = None) -> bool:
     """Whether all its functions are known: nothing would have to be traced."""
     chosen = (target or host()).with_lanes(1)
     tapes = {
-        entry: (f"{entry}_before", f"{entry}_after") if entry in parts.between else (entry,) for entry in parts.keys
+        entry: (f"{entry}_before", f"{entry}_after") if entry in parts.between else (entry,)
+        for entry in parts.keys
+        if not (entry == "tick" and parts.asks)
     }
-    return all(is_known(key, tape, chosen) for entry, key in parts.keys.items() for tape in tapes[entry])
+    return all(is_known(parts.keys[entry], tape, chosen) for entry, own in tapes.items() for tape in own)
 
 
 def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
@@ -442,7 +450,8 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         numbers |= parts.switching.layout(parts.nq, parts.nv, n, parts.answer)
         numbers |= {"SW_LINE": 8 * parts.switching.line(parts.watched), "OFF": actions.OFF, "AT": actions.AT}
     return numbers | {
-        "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
+        "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "STOPPED": STOPPED,
+        "N": n, "X": 8 * n, "F": 8 * parts.answer,
         "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,

@@ -14,6 +14,7 @@ Each step is followed by the way back to the manifold (`_returned`) and by a loo
     CROSSED  a watched function has crossed zero within the last step: the state there is behind that step's end
     TURNED   the last step has passed a singular configuration of constraints, or its crossing is somebody else's
     FULL     the next step has more samples than there is room for
+    STOPPED  whoever was asked at an instant wants to be asked before the next step (`stepping_instants`)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from polybody.kernels import stepping_corners as corners
 from polybody.kernels import stepping_switches as switches
 
-CANNOT, CROSSED, TURNED, FULL = 1, 2, 3, 4
+CANNOT, CROSSED, TURNED, FULL, STOPPED = 1, 2, 3, 4, 5
 #: of times that are one moment, as `simulation.moments` explains: seconds, and a part of the time
 LONG, SPACINGS = 1e3, 5e-16
 LOOKS = 4
@@ -36,7 +37,7 @@ JOB = (
     "balance_at", "end_at", "balance_with", "end_with",
     "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
-    "tick_next", "tick_rows", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
+    "tick_next", "tick_rows", "tick_stop", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
     "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", "near", "nearby",
     *corners.JOB_WORDS, *switches.JOB_WORDS,
@@ -237,4 +238,4 @@ def seen(watched: bool, loops: bool) -> str:
     return "\n".join([*begin, "    return status", "", *lines, "    return turned", ""])
 
 
-__all__ = ["CANNOT", "CROSSED", "FULL", "JOB", "LOOKS", "TURNED", "returned", "seen"]
+__all__ = ["CANNOT", "CROSSED", "FULL", "JOB", "LOOKS", "STOPPED", "TURNED", "returned", "seen"]

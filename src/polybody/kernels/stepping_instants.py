@@ -7,6 +7,9 @@ Some of a field's constants may be the memory of what drives it. At given times,
 says what they are from then on; `told` is the row of a table that belongs to the instant. The memory after each is
 kept, its row (`tick_rows`), and the rate with it, from which the next step starts: the rate of the row itself is that
 of the step's end. Watched functions that cross zero with the jump are dealt with as those that cross it within a step.
+
+`tick` may be a function in Python (`Parts.asks`), which has the state there and writes the memory. Where it fails it
+writes no doubt, and what stands there ends the loop; where it sets `tick_stop`, the loop ends after the instant.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ def _coming(job, begun: float, end: float):  # the first instant after a time, o
     return 0
 
 def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop ends, and `struck` says why
+    put(job + STRUCK, STOPPED)
+    if word(job + TICK_STOP) == 1:
+        return 0
     put(job + STRUCK, CANNOT)
     i = word(job + TICK_NEXT)
     if i >= word(job + TICK_COUNT):
@@ -43,6 +49,7 @@ def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop end
         return f
     memory = word(job + MEMORIES) + 8 * MEMORY * i
     told = word(job + TICK_TOLD) + 8 * INSTANT * i
+    put(job + GOAL, number(job + GROWTH))
     call(word(job + TICK_AT), x, word(job + CONSTANTS), _row(job, x), told, memory, job + GOAL, word(job + TICK_WITH))
     if not number(job + GOAL) < number(job + GROWTH) or _finite(memory, MEMORY) == 0:
         return 0
@@ -54,6 +61,9 @@ def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop end
         return 0
     if _jumped(job, x, k) != 0:
         put(job + STRUCK, CROSSED)
+        return 0
+    if word(job + TICK_STOP) == 1:
+        put(job + STRUCK, STOPPED)
         return 0
     return rate
 """

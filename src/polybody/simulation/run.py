@@ -164,6 +164,7 @@ class Run:
         if compiled is not None:
             compiled.decisions.allowed = self._decides
             compiled.begin(self.switches.functions())
+            compiled.ask_with(self._compiled_readers)
         self._keep_first(t, y, settled)
         y = settled
         if self.watcher is not None:
@@ -203,6 +204,7 @@ class Run:
             else:
                 if t >= end if self._ticks else until >= end:
                     return None
+            self._heed()
             until = min(end, self.compiled.due) if self._ticks else until
             if until <= t < end:
                 before = self._held_loads(t, y)
@@ -260,12 +262,21 @@ class Run:
             due = self._due = controller.next_sample(t)
             if self.compiled is not None:
                 self.compiled.sampled(t)
-                events = [event.function for event in self.switches.events]
-                if not self.compiled.holds([*events, *self.problem.wrenches.values()]):
+                if not self.compiled.holds(self._compiled_readers):
                     self.renew()
             if self.watcher is not None:
                 self.watcher.sampled(t, y)
         return min(end, due)
+
+    def _heed(self) -> None:
+        """What acts is read anew where a controller, asked by compiled code, has changed what its functions read."""
+        if self.compiled is not None and self.compiled.is_stale():
+            self.renew()
+
+    @property
+    def _compiled_readers(self) -> list[Any]:
+        """Functions of the user that a controller may change while it samples."""
+        return [*(event.function for event in self.switches.events), *self.problem.wrenches.values()]
 
     @property
     def _ticks(self) -> bool:

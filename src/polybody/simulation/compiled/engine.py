@@ -9,7 +9,7 @@ configurations of loops, numbers that are not finite): those are taken by the me
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.simulation.compiled import rolled
+from polybody.simulation.compiled.asking import Asking, asking_of
 from polybody.simulation.compiled.believing import Believing
 from polybody.simulation.compiled.bridging import Bridging
 from polybody.simulation.compiled.chunk import Chunk, rows_of
@@ -85,7 +86,11 @@ class Compiled:
             self._source = Sundials(problem, method, options, self._possible)
         bears = problem.friction is not None and problem.friction.loaded
         self._rolled = rolled.is_rolled(self.model, bears)
+        self._asking: Asking | None = None
         self.acting = self._acts()
+        self._asking = asking_of(problem, self.acting.law) if self._source is None else None
+        if self._asking is not None:
+            self.acting = self._acts()
         problem.calls = self.acting.law.held
         made = (GIVEN if given else TABLEAUX).get(method.name)
         self.tableau: Method | None = None if made is None else made()
@@ -126,6 +131,8 @@ class Compiled:
     def _acts(self) -> Acting:
         """What acts now."""
         acting = acting_of(self.problem)
+        if self._asking is not None and acting.law.held:
+            acting = replace(acting, law=replace(acting.law, memory=self._asking.memory))
         return replace(acting, rolled=True) if self._rolled else acting
 
     def give_back(self) -> None:
@@ -138,6 +145,8 @@ class Compiled:
                 idle.give(key, thing)
         if self._source is not None:
             self._source.forget()
+        if self._asking is not None:
+            self._asking.forget()
 
     # Loops.
 
@@ -191,7 +200,7 @@ class Compiled:
             between=_between(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
-            instant=0 if memory is None else memory.width, switching=switching,
+            instant=0 if memory is None else memory.width, asks=self._asking is not None, switching=switching,
         )  # fmt: skip
 
     def _made_of(self, acting: Acting) -> str:
@@ -281,6 +290,8 @@ class Compiled:
         """Forces that a computer holds until its next instant are constants of the field."""
         if self.acting.law.held:
             forces = self.problem.torque(t, *self.problem.split(y))
+            if self._asking is not None:
+                self._asking.forces = forces
             self.acting = self.acting.renumbered(law=replace(self.acting.law, constants=forces))
 
     # Instants of controllers.
@@ -290,6 +301,19 @@ class Compiled:
         if self.instants is not None:
             self.instants.passed(t)
             self._remember()
+
+    def ask_with(self, functions: Sequence[Any]) -> None:
+        """These functions of the user are compiled: whoever is asked at instants may change what they read."""
+        if self._asking is not None:
+            self._asking.holds = lambda: self.holds(functions)
+
+    def is_stale(self) -> bool:
+        """Whether that has happened since this was asked last."""
+        asking = self._asking
+        found = asking is not None and asking.is_stale
+        if asking is not None:
+            asking.is_stale = False
+        return found
 
     @staticmethod
     def holds(functions: Iterable[Any]) -> bool:
@@ -312,6 +336,8 @@ class Compiled:
     ) -> Iterator[Step | Chunk]:
         """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
         step."""
+        if self._asking is not None:
+            self._asking.raise_kept()  # who left the last steps early has not heard of it
         if fresh:
             self.decisions.expect(lambda: self._decides(functions))
         self._hold()
@@ -383,6 +409,10 @@ class Compiled:
                 else:
                     yield chunk
                 self._going = (np.nan, 0)
+            if self._asking is not None:
+                self._asking.raise_kept()
+                if self._asking.is_stale:
+                    return
             tried = first if self.method.adaptive else self.options.dt
             bars = status == CANNOT and not (
                 self.acting.plan is not None and self._believing.can_go_on(loop, count, t, y, end - t, tried)
@@ -472,7 +502,7 @@ class Compiled:
             rtol=float(options.rtol), atol=float(options.atol),
         )  # fmt: skip
         clock = time.perf_counter()
-        status = loop.run()
+        status = loop.run() if self._asking is None else self._asking.run(loop)
         if status == FULL:
             self._room *= 4
         done = loop.word("done")
@@ -533,6 +563,8 @@ class Compiled:
         loop.room("memories", len(times) + 1, loop.parts.memory[1])
         loop.room("tick_rows", len(times) + 1)
         loop.set(tick_count=len(times), tick_next=0)
+        if self._asking is not None:
+            self._asking.attach(loop)
         return times, horizon
 
     def _struck(self, loop: Loop, chunk: Chunk | None) -> int:
