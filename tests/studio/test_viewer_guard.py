@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +20,7 @@ pytest.importorskip("websockets", reason="the viewer's packages are an extra: pi
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from polybody.studio.viewer import serve
 from polybody.studio.viewer.serve import Viewer
 
 
@@ -142,3 +145,42 @@ def test_the_page_runs_no_scripts_from_elsewhere_and_cannot_be_framed(viewer: Vi
     text = answer.read().decode()
     assert 'src="http' not in text
     assert "@import" not in text
+
+
+def test_the_page_is_there_before_its_meshes_and_its_scene_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, asked = threading.Event(), threading.Event()
+    make = serve.with_meshes
+
+    def slowly(*given: Any) -> dict[str, Any]:
+        asked.set()
+        assert go.wait(60)
+        return make(*given)
+
+    monkeypatch.setattr(serve, "with_meshes", slowly)
+    served = Viewer(pb.load("two-link"), port=8171)
+    try:
+        assert page(served)[0] == 200
+        assert asked.wait(60)  # the thread has begun without being asked
+        threading.Timer(0.1, go.set).start()
+        status, data = page(served, urlsplit(served.url).path + "scene.bin")
+        assert status == 200
+        text = gzip.decompress(data)
+        assert json.loads(text[4 : 4 + int.from_bytes(text[:4], "little")])["meshes"]
+    finally:
+        go.set()
+        served.close()
+
+
+def test_a_scene_that_cannot_be_made_is_an_error_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> dict[str, Any]:
+        raise pb.InputError("no scene")
+
+    monkeypatch.setattr(serve, "with_meshes", fails)
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    served = Viewer(pb.load("two-link"), port=8172)
+    try:
+        assert page(served, urlsplit(served.url).path + "scene.bin")[0] == 500
+        assert "no scene" in str(told[0].exc_value)
+    finally:
+        served.close()

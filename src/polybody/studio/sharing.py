@@ -29,7 +29,8 @@ MOST_MOTIONS = 8
 def page_text(model: Model, records: Sequence[Record] = (), names: Sequence[str] | None = None, q: Any = None) -> str:
     """The whole page."""
     require_packages()
-    stage, posing, content = page_content(model, list(records), names, q, MOST_FACES)
+    stage, posing, make = page_content(model, list(records), names, q, MOST_FACES)
+    content = make()
     if not records:  # nobody will answer later: all loads are in the page from the start
         zero, tau = np.zeros(model.nv), holding(model, posing.q)
         every = {layer.key for layer in stage.loads.layers if tau is not None or not layer.key.startswith("joint")}

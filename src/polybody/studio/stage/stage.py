@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.properties import cached_property
@@ -110,9 +111,9 @@ class Stage:
 
     def _bounds(self, shown: Array) -> tuple[Array, Array, float]:
         points = [self.figures[-1].hull]
-        for T in self.matrices(shown):
-            for figure, pose in zip(self.figures, T, strict=False):
-                points.append(figure.hull @ pose[:3, :3].T + pose[:3, 3])
+        for q in shown:  # few: their kernel would be compiled for as long as all else takes
+            for figure, (R, p) in zip(self.figures, kinematics.body_poses(self.model.mechanism, q), strict=False):
+                points.append(figure.hull @ R.T + p)
         every = np.concatenate([p for p in points if len(p)] or [np.zeros((1, 3))])
         return every.min(axis=0), every.max(axis=0), float((every @ self.up).min())
 

@@ -54,25 +54,17 @@ def require_packages() -> None:
 
 
 class Later:
-    """Bytes that a thread makes while the browser starts; who calls waits for them, and gets what went wrong."""
+    """Bytes that are made once, by who asks first; others wait for them."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
-        self._make, self._found = make, b""
-        self._problem: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="polybody scene", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._found = self._make()
-        except Exception as error:  # raised where the bytes are asked for
-            self._problem = error
+        self._make, self._lock = make, threading.Lock()
+        self._found: bytes | None = None
 
     def __call__(self) -> bytes:
-        self._thread.join()
-        if self._problem is not None:
-            raise PolybodyError(f"the scene cannot be shown: {self._problem}") from self._problem
-        return self._found
+        with self._lock:
+            if self._found is None:
+                self._found = self._make()
+            return self._found
 
 
 class Viewer:
@@ -91,11 +83,11 @@ class Viewer:
         records = [] if record is None else [record] if isinstance(record, Record) else list(record)
         self.stage, self.posing, content = page_content(model, records, names, q)
         self.live = Live(model, self.posing, self.stage.size) if live and not records else None
-        if self.live is not None:
-            content |= {"mode": "live", "live": self.live.settings()}
         self.session = Session(self.stage, self.posing, self.live)
-        content["configurations"] = list(self.session.configurations)
-        self._scene = Later(lambda: compressed(with_meshes(self.stage, content)))
+        more: dict[str, Any] = {"configurations": list(self.session.configurations)}
+        if self.live is not None:
+            more |= {"mode": "live", "live": self.live.settings()}
+        self._scene = Later(lambda: compressed(with_meshes(self.stage, content() | more)))
         self.port = free_port(port)
         self.moved = self.port != port
         guard = Guard(HOST)
@@ -105,6 +97,8 @@ class Viewer:
         )
         self.url = f"http://{HOST}:{self.port}/{guard.token}/"
         self.session.start(self.hub)
+        # while the browser starts; not before, as it would compete with the threads that the page needs first
+        threading.Thread(target=self._scene, name="polybody scene", daemon=True).start()
 
     @property
     def q(self) -> np.ndarray:
@@ -119,18 +113,21 @@ class Viewer:
 def page_content(
     model: Model, records: Sequence[Record], names: Sequence[str] | None = None, q: Any = None,
     most_faces: int = 400_000,
-) -> tuple[Stage, Posing, dict[str, Any]]:  # fmt: skip
-    """The stage, the coordinates and what the page is given."""
+) -> tuple[Stage, Posing, Callable[[], dict[str, Any]]]:  # fmt: skip
+    """The stage, the coordinates and what the page is given, of a model in the configuration that it has now.
+
+    Forces and energies of a model at rest are computed when the page asks: their kernels take as long as all before.
+    """
     if records:
         called = [f"run {k + 1}" for k in range(len(records))] if names is None else list(names)
         require_one_model(records, called)
         stage = Stage(model, np.concatenate([record.q for record in records]), most_faces)
         posing = Posing(model, stage.size, records[0].q[0])
-        return stage, posing, runs_content(stage, records, called)
+        content = runs_content(stage, records, called)  # which warns of what cannot be shown
+        return stage, posing, lambda: content
     first = Posing(model, 1.0, q)
     stage = Stage(model, first.q[None], most_faces)
-    posing = Posing(model, stage.size, first.q)
-    return stage, posing, posed_content(stage, posing)
+    return stage, Posing(model, stage.size, first.q), lambda: posed_content(stage, Posing(model, stage.size, first.q))
 
 
 def serve(

@@ -70,6 +70,8 @@ class Session:
             batch = self._waiting(1 / FRAMES if running else None)
             for visitor, command in batch:
                 self._do(visitor, command)
+            if self._ended.is_set():  # nobody looks any more
+                return
             now = time.monotonic()
             if running and self.live is not None and self.live.running:
                 self._guarded(lambda passed=now - before: self.live.advance(passed))  # type: ignore[union-attr]
