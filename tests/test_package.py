@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import polybody
 from lines import code_lines
-from polybody.cli import COMMANDS, app
+from polybody.cli import COMMANDS, app, application, wanted
 from polybody.cli.failures import FriendlyGroup
 from polybody.cli.output import JsonOption, emit, plain
 from polybody.errors import InputError, PolybodyWarning
@@ -155,3 +155,24 @@ def test_the_extra_named_all_holds_every_other() -> None:
 def test_lines_of_code_leave_out_blank_lines_comments_and_docstrings() -> None:
     text = '"""Doc.\n\nmore"""\n\n# y\nx = [\n    1,  # one\n\n]\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
     assert code_lines(text) == 6
+
+
+def test_one_command_is_registered_where_the_line_begins_with_it_and_all_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in COMMANDS:
+        command = name.replace("_", "-")
+        assert wanted([command, "--help"]) == [name]
+        assert list(typer.main.get_group(application([name])).commands) == [command]
+    for line in ([], ["--help"], ["--version"], ["infos", "puma560"], ["--install-completion"]):
+        assert wanted(line) == COMMANDS
+    monkeypatch.setenv("_POLYBODY_COMPLETE", "complete_bash")
+    assert wanted(["info"]) == COMMANDS
+
+
+def test_commands_that_only_show_a_model_import_neither_casadi_nor_llvm() -> None:
+    code = ("import sys; sys.argv = ['polybody', 'info', 'puma560', '--json']; from polybody.cli import main\n"
+            "try: main()\nexcept SystemExit as end: code = end.code\n"
+            "print(code, *(x in sys.modules for x in ('casadi', 'llvmlite', 'polybody.cli.simulate')))")  # fmt: skip
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "0 False False False"

@@ -10,7 +10,9 @@ is shown where POLYBODY_TRACEBACK=1. Any other exception is a bug, and keeps its
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -54,18 +56,6 @@ COMMANDS: tuple[str, ...] = (
 # Help is plain text: rich's boxes take as long to load as all else together. Piped, its lines are not wrapped.
 WIDTH = {"max_content_width": 120} if sys.stdout is not None and sys.stdout.isatty() else {
     "terminal_width": PIPED_WIDTH, "max_content_width": PIPED_WIDTH}  # fmt: skip
-app = typer.Typer(
-    name="polybody",
-    cls=FriendlyGroup,
-    help="Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics.",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,  # plain tracebacks: they can be pasted into an issue
-    context_settings={"help_option_names": ["-h", "--help"], **WIDTH},
-)
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         from polybody import __version__
@@ -74,7 +64,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _polybody(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
@@ -83,17 +72,47 @@ def _polybody(
     """Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics."""
 
 
-for _command in COMMANDS:
-    import_module(f"{__name__}.{_command}").register(app)
-for _told in app.registered_commands:
-    _told.epilog = epilog(_told.name or "")
-    if _told.callback is not None:
-        complete_options(_told.name or "", _told.callback)
+def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands."""
+    made = typer.Typer(
+        name="polybody",
+        cls=FriendlyGroup,
+        help="Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics.",
+        no_args_is_help=True,
+        add_completion=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,  # plain tracebacks: they can be pasted into an issue
+        context_settings={"help_option_names": ["-h", "--help"], **WIDTH},
+    )
+    made.callback()(_polybody)
+    for command in commands:
+        import_module(f"{__name__}.{command}").register(made)
+    for told in made.registered_commands:
+        told.epilog = epilog(told.name or "")
+        if told.callback is not None:
+            complete_options(told.name or "", told.callback)
+    return made
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app`, with all commands, is made when somebody asks for it: a command that runs needs itself alone."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["app"] = made = application()
+    return made
+
+
+def wanted(words: Sequence[str]) -> Sequence[str]:
+    """The commands that a command line needs: the one it begins with, or all, for help, completion and errors."""
+    known = [name for name in COMMANDS if words and words[0] == name.replace("_", "-")]
+    return COMMANDS if not known or "_POLYBODY_COMPLETE" in os.environ else known
 
 
 def main() -> None:
     """Run the command line on `sys.argv`; the entry point of the `polybody` script."""
-    app(prog_name="polybody")
+    application(wanted(sys.argv[1:]))(prog_name="polybody")
 
 
-__all__ = ["COMMANDS", "app", "main"]
+app: typer.Typer  # by `__getattr__`
+
+__all__ = ["COMMANDS", "app", "application", "main", "wanted"]

@@ -24,10 +24,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Draw a mechanism: links, joints by kind, mass centres and frames."""
         from polybody.model.load import load
+        from polybody.model.readiness import only_reading
         from polybody.studio.drawing import draw as draw_model
 
         refuse_existing(output, force)
-        loaded = load(model, base=base)
+        with only_reading():
+            loaded = load(model, base=base)
         draw_model(loaded, output, configuration("--q", q, loaded))
         emit({"file": str(output)}, as_json, lambda c: c.print(f"wrote {output}", soft_wrap=True, markup=False))
 

@@ -28,8 +28,10 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Summarise a model: tree, bodies, joints with their slices of q and v, masses, degrees of freedom."""
         from polybody.model.load import load
+        from polybody.model.readiness import only_reading
 
-        loaded = load(model, base=base, arguments=given_arguments(arg))
+        with only_reading():
+            loaded = load(model, base=base, arguments=given_arguments(arg))
         answer = summary(loaded)
         emit(answer, as_json, lambda console: show(console, answer, loaded, frames))
 

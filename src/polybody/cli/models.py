@@ -15,10 +15,12 @@ def register(app: typer.Typer) -> None:
         from polybody.constraints.system import constraints_of
         from polybody.description.reading import shipped_models
         from polybody.model.load import load
+        from polybody.model.readiness import only_reading
 
         answer = []
         for name, path in shipped_models().items():
-            model = load(name)
+            with only_reading():
+                model = load(name)
             # Shipped models are assembled at neutral, so that the rank there is their mobility; nothing is compiled.
             motions = null_space(constraints_of(model.mechanism).jacobian(model.neutral()))
             answer.append(

@@ -7,6 +7,9 @@ they hold the interpreter's lock, and so does who reads the model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from polybody.interrupts import imported
 
 _done: list[bool] = []
@@ -26,4 +29,14 @@ def make_ready() -> None:
     prepare()
 
 
-__all__ = ["make_ready"]
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """Models that are loaded here are shown, not asked: nothing is made ready. What is asked all the same waits."""
+    before, _done[:] = _done[:], [True]
+    try:
+        yield
+    finally:
+        _done[:] = before
+
+
+__all__ = ["make_ready", "only_reading"]
