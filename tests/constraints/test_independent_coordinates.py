@@ -109,3 +109,26 @@ def test_coordinates_do_not_depend_on_which_state_is_asked_first(name):
     first = asked.mass_matrix(q)
     assert asked.constraints.independent == fresh.constraints.independent
     np.testing.assert_allclose(fresh.mass_matrix(q), first, rtol=1e-12)
+
+
+def test_small_cranks_near_a_dead_point_have_the_inertia_of_the_closed_form():
+    """A crank of 0.1 mm, its rod nearly across the slide: J_d of rod and slide spreads by 1e9, the motions by 1e5."""
+    r = rod = 1e-4
+    alpha, beta, moment, mass = 0.3, np.pi / 2 - 3e-6, 2e-9, 3e-3
+    build = pb.Builder("small", gravity=(0, 0, 0))
+    build.body("crank", 1e-3, inertia=(moment, moment, moment))
+    build.body("rod", 1e-3, inertia=(moment, moment, moment))
+    build.body("slider", mass, inertia=(moment, moment, moment))
+    build.joint("turn", "revolute", "world", "crank")
+    build.joint("pin", "revolute", "crank", "rod", _at(r), active=False)
+    slide = np.eye(4)
+    slide[1, 3] = r * np.sin(alpha) + rod * np.sin(beta)
+    build.joint("slide", "prismatic", "world", "slider", slide, axis=(1, 0, 0), active=False)
+    build.loop("end", "revolute", "slider", "rod", origin_b=_at(rod))
+    model = build.model()
+    q = np.array([alpha, beta - alpha, r * np.cos(alpha) + rod * np.cos(beta)])
+    rate = -r * np.cos(alpha) / (rod * np.cos(beta))  # of the rod, over that of the crank
+    speed = -r * np.sin(alpha) - rod * np.sin(beta) * rate
+    wanted = moment + 1e-3 * r**2 + moment * rate**2 + mass * speed**2
+    for states in (q, np.stack([q, q])):
+        np.testing.assert_allclose(model.mass_matrix(states, independent=["turn"]).ravel(), wanted, rtol=1e-6)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polybody.constraints.ranks import RANK_TOLERANCE, pseudo_inverse
+from polybody.constraints.ranks import DEPENDENT_TOLERANCE, pseudo_inverse
 from polybody.late import dataclass
 
 Array = np.ndarray
@@ -36,14 +36,14 @@ class Transfer:
     condition: Array
 
 
-def transfer_to(J: Array, gamma: Array, independent: Sequence[int], tolerance: float = RANK_TOLERANCE) -> Transfer:
+def transfer_to(J: Array, gamma: Array, independent: Sequence[int]) -> Transfer:
     """The transfer to these velocities; whether they are independent is reported by `condition`."""
     n = J.shape[-1]
     u = list(independent)
     d = [k for k in range(n) if k not in set(u)]
     Jd, Ju = J[..., d], J[..., u]
     lead = np.broadcast_shapes(J.shape[:-2], gamma.shape[:-1])
-    inverse = pseudo_inverse(Jd, tolerance)
+    inverse = pseudo_inverse(Jd, DEPENDENT_TOLERANCE)
     G = np.zeros((*J.shape[:-2], n, len(u)))
     G[..., u, range(len(u))] = 1.0
     G[..., d, :] = -(inverse @ Ju)

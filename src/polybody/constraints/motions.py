@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from polybody.algebra.domains import Array
-from polybody.constraints.ranks import pseudo_inverse
+from polybody.constraints.ranks import DEPENDENT_TOLERANCE, pseudo_inverse
 
 
 class Motions(Protocol):
@@ -63,7 +63,7 @@ def returning(J: Array, independent: Sequence[int]) -> tuple[Array, Array]:
     n, u = J.shape[-1], list(independent)
     d = [k for k in range(n) if k not in set(u)]
     E, G = np.zeros((*J.shape[:-2], n, J.shape[-2])), np.zeros((*J.shape[:-2], n, len(u)))
-    E[..., d, :] = -pseudo_inverse(J[..., d])
+    E[..., d, :] = -pseudo_inverse(J[..., d], DEPENDENT_TOLERANCE)
     G[..., u, range(len(u))] = 1.0
     G[..., d, :] = E[..., d, :] @ J[..., u]
     return E, G

@@ -15,6 +15,10 @@ Array = np.ndarray
 
 RANK_TOLERANCE = 1e-8
 NEAR = 1e-4
+#: the same for J_d, the columns of dependent velocities. Whether the others are independent is asked of the motions
+#: that pass (`mobility.independence`): where they are, J_d has the rank of its columns, and none of it may be left out,
+#: though its singular values spread by as much as those of J and of the coordinates together
+DEPENDENT_TOLERANCE = 1e-14
 #: matrices from which on the inverses of their squares are looked at: a quarter of the time of singular values;
 #: conditions of such squares that rounding does not reach
 SOME, CLEAR = 16, 1e10
@@ -103,5 +107,5 @@ def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     return P
 
 
-__all__ = ["NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space", "pseudo_inverse", "ranked_svd",
-           "ranks"]  # fmt: skip
+__all__ = ["DEPENDENT_TOLERANCE", "NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space",
+           "pseudo_inverse", "ranked_svd", "ranks"]  # fmt: skip
