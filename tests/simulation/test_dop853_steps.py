@@ -1,5 +1,7 @@
 """The steps of `dop853` in Python are those of Hairer's method: SciPy's implementation of it takes the same ones."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import DOP853
@@ -52,3 +54,20 @@ def test_tolerances_below_rounding_take_no_more_steps_in_compiled_runs_than_in_p
         for compiled in (None, False)
     ]
     assert counts[0] <= 1.2 * counts[1]
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau"])
+def test_wrenches_that_do_not_read_the_time_bound_no_steps(method: str) -> None:
+    """A function that returns a constant is as good as the constant; one that steps at a time is looked at."""
+    build = pb.Builder("wheel", gravity=(0, 0, 0))
+    build.body("a", 1.0, inertia=(1, 1, 1))
+    build.joint("turn", "revolute", "world", "a", damping=0.1)
+    model, push = build.model(), np.array([0, 0, 0.1, 0, 0, 0])
+
+    def steps(wrench: Any) -> int:
+        run = pb.simulate(model, 30.0, [0.0], [0.0], method=method, wrenches={"a": wrench})
+        assert run.audit.path == "compiled"
+        return run.audit.steps
+
+    assert steps(lambda t: push * 1.0) == steps(push) < 300
+    assert steps(lambda t: np.where(t > 15.0, push, 0.0 * push)) > 700

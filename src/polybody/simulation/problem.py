@@ -117,7 +117,12 @@ class Problem:
     def has_timed_loads(self) -> bool:
         """True when wrenches, voltages or right sides of velocity relations may change so."""
         changing = not all(isinstance(f, _Constant) for f in self.wrenches.values())
-        return changing or callable(self.circuits.voltages) or bool(self.model.mechanism.paced)
+        return changing or self.has_timed_drives
+
+    @property
+    def has_timed_drives(self) -> bool:
+        """The same without wrenches."""
+        return callable(self.circuits.voltages) or bool(self.model.mechanism.paced)
 
     @property
     def resting(self) -> list[int]:

@@ -196,17 +196,25 @@ def prepared(
     elif chosen.adaptive:
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
-    # Of steps of SUNDIALS less is known in between: they stay short under any controller.
-    loads = problem.has_timed_loads or (problem.driven_from_outside and method in GIVEN)
     looks = sticking is not None or bool(switches.functions())
-    if kept is not None and chosen.adaptive and (events or (looks and (loads or problem.has_timed_law))):
-        bound = min(options.max_step, longest_step(usual_spacing(duration), kept))
-        options = replace(options, max_step=bound, steady_step=bound if events or loads else options.max_step)
-    if chosen.adaptive and (problem.has_timed_law or problem.has_timed_loads):
-        bound = min(options.max_step, timed.longest_step(controller, method, usual_spacing(duration)))
-        free = options.max_step if options.steady_step is None else options.steady_step
-        free = min(free, bound) if problem.has_timed_loads else free
-        options = replace(options, max_step=bound, steady_step=free)
+
+    def spaced(changing: bool) -> Options:
+        """With the longest steps that what acts allows; `changing` where loads may depend on the time."""
+        found = options
+        # Of steps of SUNDIALS less is known in between: they stay short under any controller.
+        loads = changing or (problem.driven_from_outside and method in GIVEN)
+        if kept is not None and (events or (looks and (loads or problem.has_timed_law))):
+            bound = min(found.max_step, longest_step(usual_spacing(duration), kept))
+            found = replace(found, max_step=bound, steady_step=bound if events or loads else found.max_step)
+        if problem.has_timed_law or changing:
+            bound = min(found.max_step, timed.longest_step(controller, method, usual_spacing(duration)))
+            free = found.max_step if found.steady_step is None else found.steady_step
+            found = replace(found, max_step=bound, steady_step=min(free, bound) if changing else free)
+        return found
+
+    if chosen.adaptive:
+        calm = spaced(problem.has_timed_drives)
+        options = replace(spaced(problem.has_timed_loads), calm_steps=(calm.max_step, calm.steady_step))
     options = replace(options, inside=dense or bool(switches.functions()))
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     run.bends = timed.bends(controller, start, end) if chosen.adaptive else run.bends

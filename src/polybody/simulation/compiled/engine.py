@@ -533,8 +533,10 @@ class Compiled:
 
     @property
     def _max_step(self) -> float:
-        free = self.options.steady_step if self.acting.law.steady else None
-        return self.options.max_step if free is None else free
+        longest, free, calm = self.options.max_step, self.options.steady_step, self.options.calm_steps
+        if calm is not None and self.acting.is_calm:
+            longest, free = calm
+        return longest if free is None or not self.acting.law.steady else free
 
     @property
     def _dense_rows(self) -> int:

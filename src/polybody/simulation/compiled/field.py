@@ -127,6 +127,11 @@ class Acting:
         source = self.whole.engine.tree.source
         return source.traced if len(self.parameters) else source.mechanism
 
+    @cached_property
+    def is_calm(self) -> bool:
+        """Whether no wrench reads the time, though it was given as a function of it."""
+        return not any(wave is not None and wave.jac_sparsity(0, 0).nnz() for wave in self.changing)
+
     @property
     def motors(self) -> Circuits | None:
         return self.circuits if self.circuits is not None and self.circuits.closed else None

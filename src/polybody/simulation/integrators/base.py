@@ -46,6 +46,8 @@ class Options:
     atol: float = 1e-11
     max_step: float = np.inf
     steady_step: float | None = None  # max_step under a law that turns out not to read the time, if that is another
+    #: (max_step, steady_step) where wrenches turn out not to read the time
+    calm_steps: tuple[float, float | None] | None = None
     first_step: float | None = None
     times: tuple[float, ...] = ()  # where states are wanted, for methods that give nothing in between
     inside: bool = True  # states within steps are wanted: for events, or dense output
