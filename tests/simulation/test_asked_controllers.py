@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -104,6 +105,8 @@ def test_a_loop_is_not_left_for_an_instant(monkeypatch: Any) -> None:
         (lambda: 1 / 0, "ZeroDivisionError at t = 0.05 s"),
         (lambda: np.zeros(3), r"returned shape \(3,\) at t = 0.05 s"),
         (lambda: np.full(6, np.nan), r"tau\[0\] = nan at t = 0.05 s"),
+        (lambda: np.full(6, 1j), "at t = 0.05 s: tau .*complex"),
+        (lambda: np.ma.masked_array(np.ones(6), [True] + 5 * [False]), "at t = 0.05 s: tau .*masked"),
     ],
 )
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
@@ -124,6 +127,20 @@ def test_what_a_law_raises_ends_the_run_with_what_was_computed(
     assert theirs.trajectory is not None
     np.testing.assert_allclose(ours.trajectory.t[-1], 0.05, atol=1e-12)
     np.testing.assert_array_equal(ours.trajectory.q, theirs.trajectory.q)
+
+
+def test_a_law_may_fill_the_same_array_again_before_its_forces_act() -> None:
+    kept = np.zeros(6)
+
+    def again(t: float, q: Any, v: Any) -> Any:
+        kept[:] = plain(t, q, v)
+        return kept
+
+    ours, theirs = (
+        pb.simulate(puma(), 0.1, *START, pb.controllers.Sampled(law, 1e-2, delay=0.015), method="rk4", dt=1e-3)
+        for law in (again, plain)
+    )
+    assert_identical(ours, theirs)
 
 
 def test_an_exit_within_a_law_is_an_exit() -> None:
@@ -153,6 +170,25 @@ def test_an_interrupt_ends_a_run_at_the_instant_it_comes_in() -> None:
     assert "interrupted" in run.stopped
     assert 1e-3 < run.t[-1] < 4.0
     assert time.perf_counter() - begun < 30.0
+
+
+def test_runs_of_threads_that_end_in_another_order_leave_no_hook_behind() -> None:
+    before, inside, over = sys.unraisablehook, threading.Event(), threading.Event()
+
+    def go(wait: Callable[[], Any]) -> None:
+        law = pb.controllers.Sampled(lambda t, q, v: (t > 0.02 and wait(), plain(t, q, v))[1], 1e-2)
+        pb.simulate(puma(), 0.05, *START, law, method="rk4", dt=1e-3, limits="ignore")
+
+    go(lambda: None)
+    begun = threading.Event()
+    first = threading.Thread(target=lambda: (go(lambda: (begun.set(), inside.wait(30))), over.set()))
+    second = threading.Thread(target=lambda: (begun.wait(30), go(lambda: (inside.set(), over.wait(30)))))
+    for thread in (first, second):
+        thread.start()
+    for thread in (first, second):
+        thread.join()
+    assert over.is_set()
+    assert sys.unraisablehook is before
 
 
 def test_a_law_that_changes_what_an_event_reads_is_heeded_at_once(monkeypatch: Any) -> None:

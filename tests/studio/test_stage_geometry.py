@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,10 +124,18 @@ def test_collada_polygons_are_fans_moved_by_their_nodes_in_the_unit_of_the_file(
     ("18\">0 0 0", "18\">0 nan 0", "not finite"),
     ('meter="0.01"', 'meter="-1"', "expected a length"),
     ("<translate>0 0 3", "<translate>0 3", "of 2 numbers; expected 3"),
+    ('stride="3"', 'stride="x"', "stride='x'; expected a whole number"),
+    ('stride="3"', 'stride="99999999999999999999"', "expected a whole number"),
+    ('offset="1"', 'offset="-1"', "offset='-1'; expected a whole number"),
+    ('"POSITION" source="#places"', '"POSITION" source="#corners"', "without <accessor>"),
+    ("<vcount>5", f"<vcount>{4 * f'{2**62} '}5", "counts more corners than"),  # their sum leaves 64 bits
+    ("<scale>2 1 1", "<scale>1e300 1e300 1</scale><scale>1e300 1 1", "farther away"),
+    ("<instance_geometry url=\"#sheet\"/>", "<instance_geometry url=\"#sheet\"/>" * 40, "more than 100 triangles"),
     ("<COLLADA", "<!DOCTYPE x [<!ENTITY e \"e\">]><COLLADA", "document type declaration"),
     ("</COLLADA>", "", "not well-formed XML"),
 ])  # fmt: skip
-def test_damaged_collada_says_where(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_damaged_collada_says_where(tmp_path: Path, old: str, new: str, told: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(collada, "MESH_FACES", 100)
     path = tmp_path / "sheet.dae"
     assert old in DAE
     path.write_text(DAE.replace(old, new))

@@ -17,6 +17,7 @@ near it (the largest robot descriptions known have 1 MB and some hundred joints)
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
 | characters, nesting, largest power of a relation's expression, and its terms when multiplied out; all expressions of a file together | `EXPRESSION_…`, `EXPRESSIONS_TOGETHER` |
 | problems that are listed for one file | `PROBLEMS` |
+| triangles of a COLLADA file, each instance of a geometry counted; such instances | `MESH_FACES`, `RECORDS` |
 | bytes of a table of times and configurations (.csv) | `TABLE_BYTES` |
 | bytes of a run's `run.json`, and of its arrays once unpacked | `RUN_FACTS_BYTES`, `RUN_ARRAY_BYTES` |
 """  # noqa: E501
@@ -44,6 +45,7 @@ XACRO_MEMORY = 1000 * MB
 
 RECORDS = 10_000
 TRANSMISSION_JOINTS = 100
+MESH_FACES = 5_000_000
 #: nodes of a contact's grid of heights: its text has a term for each
 GRID_NODES = 1024
 LARGEST_NUMBER = 1e30

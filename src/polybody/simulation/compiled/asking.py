@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,50 @@ def clocks_of(controller: Any) -> tuple[Clock, ...] | None:
     return None if inner is None else (*own, *inner)
 
 
+class Reports:
+    """Errors that nobody can handle, while loops run: one hook of the process serves the loops of all threads, as these
+    begin and end in any order; a law may simulate, too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, list[Asking]] = {}
+        self._hook: Any = None
+        self._before: Any = None
+
+    @contextmanager
+    def kept_for(self, asking: Asking) -> Iterator[None]:
+        own = threading.get_ident()
+        try:
+            with self._lock:
+                if not self._running:
+                    self._before, self._hook = sys.unraisablehook, self._hook_before(sys.unraisablehook)
+                    sys.unraisablehook = self._hook
+                self._running.setdefault(own, []).append(asking)
+            yield
+        finally:
+            with self._lock:
+                mine = self._running.get(own, [])
+                if asking in mine:
+                    mine.remove(asking)
+                if not mine:
+                    self._running.pop(own, None)
+                if not self._running and sys.unraisablehook is self._hook:
+                    sys.unraisablehook = self._before
+
+    def _hook_before(self, before: Any) -> Callable[[Any], None]:
+        def kept(report: Any) -> None:
+            mine = self._running.get(threading.get_ident())
+            if mine and mine[-1].is_about(report):
+                mine[-1].keep(report.exc_value)
+            else:
+                before(report)
+
+        return kept
+
+
+REPORTS = Reports()
+
+
 class Asking:
     """The controller of one run, as the loop sees it."""
 
@@ -71,20 +116,15 @@ class Asking:
 
     def run(self, loop: Loop) -> int:
         """`loop.run()`, with what is raised on the way to `_asked`."""
-        reported, own = sys.unraisablehook, threading.get_ident()
-
-        def kept(report: Any) -> None:
-            ours = threading.get_ident() == own and "ctypes callback" in (report.err_msg or "")
-            if ours and report.object in (None, self._asked):  # None: from Python 3.13 on
-                self._error = report.exc_value
-            else:
-                reported(report)
-
-        sys.unraisablehook = kept
-        try:
+        with REPORTS.kept_for(self):
             return loop.run()
-        finally:
-            sys.unraisablehook = reported
+
+    def is_about(self, report: Any) -> bool:
+        """Whether a report is of what was raised on the way to `_asked`."""
+        return "ctypes callback" in (report.err_msg or "") and report.object in (None, self._asked)  # None: Python 3.13
+
+    def keep(self, error: BaseException) -> None:
+        self._error = error
 
     def forget(self) -> None:
         """The loop is another run's now."""

@@ -71,7 +71,8 @@ class Clock:
 def ask(law: Any, t: float, q: Array, v: Array) -> Array:
     """What a law answers to one measurement."""
     measured = getattr(law, "measured", None)
-    return np.asarray(law(t, q, v) if measured is None else measured(t, q, v), dtype=float)
+    # a copy: a law may fill the same array again before its forces act
+    return float_array("tau", law(t, q, v) if measured is None else measured(t, q, v)).copy()
 
 
 class Inner:
@@ -192,7 +193,7 @@ class Quantised:
         return _rounded(ask(self.law, t, *self.seen(q, v)), self.effort)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        return _rounded(np.asarray(self.law(t, *self.seen(q, v)), dtype=float), self.effort)
+        return _rounded(float_array("tau", self.law(t, *self.seen(q, v))), self.effort)
 
 
 def _plain_places(model: Model) -> tuple[Array, Array]:

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polybody.description.files import read_bytes
-from polybody.description.limits import ASSET_BYTES
+from polybody.description.limits import ASSET_BYTES, LARGEST_NUMBER, MESH_FACES, RECORDS
 from polybody.description.xml.safety import parse_xml_bytes
 from polybody.errors import InputError
 
 Array = np.ndarray
 #: colour of faces that state none, in files where others do
 PLAIN = (0.4, 0.4, 0.4)
+MOST_DIGITS = 9  # of strides and offsets
 _ELSEWHERE = ("instance_node", "instance_controller", "lookat", "skew", "polygons", "trifans", "tristrips", "texture")
 
 
@@ -79,21 +80,28 @@ class _File:
     def indices(self, element: Any) -> Array:
         return self.numbers(element, np.int64)
 
+    def whole(self, element: Any, name: str, usual: int) -> int:
+        """An attribute that counts something of the file."""
+        text = element.get(name, str(usual)).strip()
+        if not text.isdecimal() or len(text) > MOST_DIGITS:
+            raise InputError(f"{self.name}:{element.sourceline}: {name}={text[:40]!r}; expected a whole number")
+        return int(text)
+
     def source(self, reference: str | None, least: int) -> Array:
         """The rows of a <source>, by its accessor."""
         element = self.called(reference)
         if element.tag == self.space + "vertices":
             inputs = {one.get("semantic"): one.get("source") for one in self.all(element, "input")}
-            return self.source(inputs.get("POSITION"), least)
+            element = self.called(inputs.get("POSITION"))
         accessor = self.first(element, "technique_common/accessor")
         if accessor is None:
             raise InputError(f"{self.name}:{element.sourceline}: a <source> without <accessor>")
         key = accessor.get("source") or ""
         if key not in self.arrays:
             self.arrays[key] = self.numbers(self.called(key))
-        stride, start = int(accessor.get("stride", "1")), int(accessor.get("offset", "0"))
-        rows = self.arrays[key][max(start, 0) :]
-        if stride < least or start < 0:
+        stride, start = self.whole(accessor, "stride", 1), self.whole(accessor, "offset", 0)
+        rows = self.arrays[key][start:]
+        if stride < least:
             raise InputError(f"{self.name}:{accessor.sourceline}: rows of {stride} numbers; expected {least} or more")
         return rows[: len(rows) // stride * stride].reshape(-1, stride)[:, :least]
 
@@ -126,18 +134,29 @@ def read(path: str) -> Corners | None:
     if instance is None:
         raise InputError(f"{file.name}: has no <scene> to show")
     found: list[Corners] = []
+    made: dict[Any, Corners] = {}  # a geometry may be placed many times
+    count = 0
     todo = [(node, np.eye(4)) for node in file.all(file.called(instance.get("url")), "node")]
     while todo:
         node, above = todo.pop()
-        pose = above @ _transform(file, node)
+        with np.errstate(all="ignore"):  # what is not finite then is refused below
+            pose = above @ _transform(file, node)
         todo += [(child, pose) for child in file.all(node, "node")]
         for placed in file.all(node, "instance_geometry"):
             bound = {one.get("symbol"): one.get("target")
                      for one in file.all(placed, "bind_material/technique_common/instance_material")}  # fmt: skip
             mesh = file.first(file.called(placed.get("url")), "mesh")
-            for kind in () if mesh is None else ("triangles", "polylist"):
-                found += [_moved(_corners(file, primitive, bound), pose) for primitive in file.all(mesh, kind)]
-    found = [one for one in found if len(one.faces)]
+            primitives = [] if mesh is None else [*file.all(mesh, "triangles"), *file.all(mesh, "polylist")]
+            for primitive in primitives:
+                target = bound.get(primitive.get("material") or "")
+                if (primitive, target) not in made:
+                    made[primitive, target] = _corners(file, primitive, target)
+                one = made[primitive, target]
+                count += len(one.faces)
+                if len(one.faces):
+                    found.append(_moved(one, pose))
+                if count > MESH_FACES or len(found) > RECORDS:
+                    raise InputError(f"{file.name}: shows more than {MESH_FACES} triangles, or {RECORDS} meshes")
     if not found:
         raise InputError(f"{file.name}: has no triangles")
     before = np.cumsum([0, *(len(one.vertices) for one in found)])
@@ -146,13 +165,17 @@ def read(path: str) -> Corners | None:
     if any(one.colors is not None for one in found):
         each = [np.tile(PLAIN, (len(one.vertices), 1)) if one.colors is None else one.colors for one in found]
         colors = np.round(255 * np.clip(np.concatenate(each), 0, 1)).astype(np.uint8)
-    return Corners(np.concatenate([one.vertices for one in found]) * _unit(file), faces, colors)
+    vertices = np.concatenate([one.vertices for one in found]) * _unit(file)
+    if not np.abs(vertices).max() <= LARGEST_NUMBER:
+        raise InputError(f"{file.name}: has vertices farther away than {LARGEST_NUMBER:g} m")
+    return Corners(vertices, faces, colors)
 
 
 def _moved(mesh: Corners, pose: Array) -> Corners:
     """Triangles in another frame; a mirror turns them around, so that they still show their outer sides."""
-    faces = mesh.faces if np.linalg.det(pose[:3, :3]) > 0 else mesh.faces[:, ::-1]
-    return Corners(mesh.vertices @ pose[:3, :3].T + pose[:3, 3], faces, mesh.colors)
+    with np.errstate(all="ignore"):
+        faces = mesh.faces if np.linalg.det(pose[:3, :3]) > 0 else mesh.faces[:, ::-1]
+        return Corners(mesh.vertices @ pose[:3, :3].T + pose[:3, 3], faces, mesh.colors)
 
 
 def _transform(file: _File, node: Any) -> Array:
@@ -181,17 +204,17 @@ def _transform(file: _File, node: Any) -> Array:
     return result
 
 
-def _corners(file: _File, primitive: Any, bound: dict[str, str]) -> Corners:
-    """The triangles of a primitive, with colours from 0 to 1."""
+def _corners(file: _File, primitive: Any, target: str | None) -> Corners:
+    """The triangles of a primitive with that material, with colours from 0 to 1."""
     inputs = file.all(primitive, "input")
-    offsets = [int(one.get("offset", "0")) for one in inputs]
+    offsets = [file.whole(one, "offset", 0) for one in inputs]
     places = {one.get("semantic"): (offset, one.get("source")) for one, offset in zip(inputs, offsets, strict=True)}
     lists = [file.indices(p) for p in file.all(primitive, "p")]
     if "VERTEX" not in places or not lists:
         return Corners(np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
     width = max(offsets) + 1
     rows = np.concatenate(lists)
-    if len(rows) % width or min(offsets) < 0:
+    if len(rows) % width:
         raise InputError(f"{file.name}:{primitive.sourceline}: indices do not come in rows of {width}")
     rows = rows.reshape(-1, width)
     counted = file.first(primitive, "vcount")
@@ -208,7 +231,6 @@ def _corners(file: _File, primitive: Any, bound: dict[str, str]) -> Corners:
         return values, index
 
     values, index = taken("VERTEX")
-    target = bound.get(primitive.get("material") or "")
     if target is None and "COLOR" in places:  # of each corner
         colors, chosen = taken("COLOR")
         return Corners(values[index], np.arange(len(index)).reshape(-1, 3), colors[chosen])
@@ -222,7 +244,9 @@ def _corners(file: _File, primitive: Any, bound: dict[str, str]) -> Corners:
 def _fans(file: _File, counted: Any, corners: int) -> Array:
     """Which corners make the triangles of polygons with so many corners each."""
     counts = file.indices(counted)
-    if len(counts) and (counts.min() < 0 or counts.sum() != corners):
+    if len(counts) and (counts.min() < 0 or counts.max() > corners):
+        raise InputError(f"{file.name}:{counted.sourceline}: <vcount> counts more corners than {corners}, or below 0")
+    if len(counts) and counts.sum() != corners:
         raise InputError(f"{file.name}:{counted.sourceline}: <vcount> counts {counts.sum()} corners of {corners}")
     start, many = np.cumsum(counts) - counts, np.maximum(counts - 2, 0)
     step = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
