@@ -108,6 +108,7 @@ class Stops:
         #: of joints that linger at a limit without pressing on it: their excess is zero, or rounding, from the start
         self.levels: dict[Stop, float] = {}
         self._known: dict[tuple[float, bytes], Loaded] | None = None
+        self._last = b"", np.zeros((0, 0))
 
     @property
     def is_free(self) -> bool:
@@ -132,7 +133,13 @@ class Stops:
         return _limits(self.model.mechanism).functions
 
     def motions(self, q: Array) -> Array:
-        """B."""
+        """B; that of the last q is kept, for whoever looks at one state asks several times."""
+        key = q.tobytes()
+        if self._last[0] != key:
+            self._last = key, self._motions(q)
+        return self._last[1]
+
+    def _motions(self, q: Array) -> Array:
         if self.model.mechanism.constrained:
             Z = null_space(self.model.engine.constraints.jacobian(q))
             return Z @ _root(Z.T @ self.model.tree.mass_matrix(q) @ Z)
