@@ -56,8 +56,12 @@ def test_a_mode_is_animated(arm, tmp_path):
         pictures.workspace_figure(found.workspace(5), "speed")
 
 
-def test_page_in_the_browser_holds_ellipsoids_and_modes(arm, tmp_path):
+def test_page_in_the_browser_holds_ellipsoids_and_modes(arm, tmp_path, monkeypatch):
     from polybody.studio.performance_page import tubes, write_performance_page
+    from polybody.studio.viewer import pack
+
+    contents, packed = [], pack.compressed
+    monkeypatch.setattr(pack, "compressed", lambda content, *more: contents.append(content) or packed(content, *more))
 
     rng = np.random.default_rng(1)
     axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
@@ -70,6 +74,12 @@ def test_page_in_the_browser_holds_ellipsoids_and_modes(arm, tmp_path):
     _, found, q = arm
     path = write_performance_page(found, tmp_path / "page.html", q, modes=found.modes(q, 200.0))
     assert path.stat().st_size > 10_000
+    (content,) = contents
+    *links, ground = ([part["mesh"] for part in body["parts"]] for body in content["bodies"])
+    assert sorted(k for own in (*links, ground) for k in own) == list(range(len(content["meshes"])))
+    assert all(links), "each link is shown"
+    assert len(ground) >= 3, "one ellipsoid of each kind"
+    assert len(content["analyses"]["motions"]) == 2
     with pytest.raises(pb.InputError, match="no ellipsoid 'speed'"):
         write_performance_page(found, tmp_path / "page.html", q, kinds=["speed"])
 

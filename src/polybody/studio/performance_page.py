@@ -40,7 +40,7 @@ def write_performance_page(
     kinds: Sequence[str] = KINDS, modes: Modes | None = None,
 ) -> Path:  # fmt: skip
     """Write a page (.html, no network) with the machine at q, ellipsoids of its frame, and `modes` to play."""
-    from polybody.studio.viewer.content import posed_content
+    from polybody.studio.viewer.content import posed_content, with_meshes
     from polybody.studio.viewer.html import page
     from polybody.studio.viewer.pack import compressed
     from polybody.studio.viewer.posing import Posing
@@ -56,7 +56,7 @@ def write_performance_page(
         f"{kind} ({HUES[kind]}) {_radii(ball)}" + (f" {UNITS[kind]}" if moves else "")
         for kind, ball in _added(stage, found, place, kinds)
     ]
-    content = posed_content(stage, Posing(model, stage.size, place))
+    content = with_meshes(stage, posed_content(stage, Posing(model, stage.size, place)))
     played = [] if modes is None else mode_motions(stage, modes)
     note = f"Ellipsoids of {found.frame}, rows {' '.join(found.task.names)}, radii: {'; '.join(notes)}"
     content["analyses"] = {"text": note, "motions": played}
@@ -74,8 +74,8 @@ def _added(stage: Stage, found: Performance, q: Array, kinds: Sequence[str]) -> 
         matrix = axes_of(ball, SIZE * stage.size)
         if matrix is not None:
             mesh = tubes(matrix, center, THICK * stage.size)
-            color = tuple(int(COLORS[kind][k : k + 2], 16) for k in (1, 3, 5))
-            stage.figures[-1].parts.append(Part(mesh, color, True))  # type: ignore[arg-type]
+            red, green, blue = (int(COLORS[kind][k : k + 2], 16) for k in (1, 3, 5))
+            stage.figures[-1].parts.append(Part(lambda mesh=mesh: mesh, (red, green, blue), True))
         made.append((kind, ball))
     return made
 

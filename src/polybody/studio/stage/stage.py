@@ -8,7 +8,9 @@ will fill, `ground` is the height of the floor along `up`: the lowest point of e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.studio.stage.loads import Loads
 from polybody.studio.stage.meshes import Triangles, corners, hull_points, triangles
-from polybody.studio.stage.shapes import PALETTE, Shape, body_shapes, extent, inertia_ellipsoid
+from polybody.studio.stage.shapes import PALETTE, body_shapes, extent, inertia_ellipsoid
 
 Array = np.ndarray
 DIRECTIONS = 50
@@ -27,19 +29,20 @@ DIRECTIONS = 50
 
 @dataclass
 class Part:
-    """One thing that moves with a body; `color` is the file's where `stated`, `most` faces are shown.
+    """One thing that moves with a body; `color` is the file's where `stated`.
 
     Normals of fine meshes take longer than all else of a page: the triangles are made when somebody looks at them.
     """
 
-    shape: Shape
+    make: Callable[[], Triangles]
     color: tuple[int, int, int]
     stated: bool
-    most: int | None = None
+    label: str = ""
+    joint: str = ""
 
     @cached_property
     def mesh(self) -> Triangles:
-        return triangles(self.shape, self.most)
+        return self.make()
 
 
 @dataclass
@@ -82,7 +85,8 @@ class Stage:
             for shape, mesh in own:
                 color = shape.color if shape.stated or shape.kind != "mesh" else PALETTE[index % len(PALETTE)]
                 most = max(200, int(share * len(mesh.faces))) if share < 1 else None
-                parts.append(Part(shape, color, shape.stated or mesh.colors is not None, most))
+                stated = shape.stated or mesh.colors is not None
+                parts.append(Part(partial(triangles, shape, most), color, stated, shape.label, shape.joint))
             hull = [hull_points(mesh, shape.pose, directions) for shape, mesh in own]
             figures.append(Figure(name, parts, np.concatenate(hull) if hull else np.zeros((0, 3))))
         return figures

@@ -29,8 +29,7 @@ def stage_content(stage: Stage) -> dict[str, Any]:
     for index, figure in enumerate(stage.figures):
         parts = []
         for part in figure.parts:
-            shape = part.shape
-            parts.append({"mesh": count, "color": list(part.color), "label": shape.label, "joint": shape.joint})
+            parts.append({"mesh": count, "color": list(part.color), "label": part.label, "joint": part.joint})
             count += 1
         moves = index < len(m.bodies)
         body = m.bodies[index] if moves else None
