@@ -141,3 +141,17 @@ def test_controllers_enter_no_python_within_a_run(
     if (kind, name) not in IN_PYTHON:
         assert asked == []
         assert set(told) <= {0.0}  # the first instant
+
+
+@pytest.mark.parametrize("kind", ["OperationalSpace", "Impedance"])
+@pytest.mark.parametrize("name", ["tree", "free base"])
+def test_accelerations_under_task_laws_are_those_of_their_forces(kind: str, name: str) -> None:
+    """The field takes factors of M and bias forces over from the law's text."""
+    model, q, frame = machine(name)
+    model = model.with_gravity((0.5, -9.81, 2.0))
+    goal = model.pose(q, frame)[:3, 3] + 0.05
+    gains = (50.0, 5.0) if kind == "OperationalSpace" else (20.0, 2.0)
+    law = getattr(C, kind)(model, frame, goal, *gains, rows="position")
+    run = pb.simulate(model, 0.02, q, 0.5 + 0.1 * np.arange(model.nv), controller=law)
+    assert run.audit.path == "compiled"
+    np.testing.assert_allclose(run.a, model.forward_dynamics(run.q, run.v, run.tau), rtol=1e-9, atol=1e-9)
