@@ -17,6 +17,7 @@ pytest.importorskip("trimesh", reason="the renderer's packages are an extra: pip
 
 from polybody.studio.render import render
 from polybody.studio.render.raster import Raster
+from polybody.studio.stage.collada import Corners
 from polybody.studio.stage.meshes import ball, box, creased, cylinder, reduced
 from polybody.studio.stage.stage import Stage
 
@@ -117,12 +118,12 @@ def test_normals_are_sharp_at_a_box_and_smooth_on_a_cylinder_and_a_ball() -> Non
 
 def test_reduced_mesh_keeps_its_box_and_its_area_nearly() -> None:
     fine = ball(1.0, rings=60)
-    small = reduced(fine, 1500)
+    small = reduced(Corners(fine.positions, fine.faces), 1500)
     assert 500 < len(small.faces) <= 1500
-    np.testing.assert_allclose(np.ptp(small.positions, axis=0), np.ptp(fine.positions, axis=0), rtol=0.03)
+    np.testing.assert_allclose(np.ptp(small.vertices, axis=0), np.ptp(fine.positions, axis=0), rtol=0.03)
 
-    def area(mesh: Any) -> float:
-        a, b, c = (mesh.positions[mesh.faces[:, k]] for k in range(3))
+    def area(mesh: Corners) -> float:
+        a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
 
     assert area(small) == pytest.approx(4 * np.pi, rel=0.05)

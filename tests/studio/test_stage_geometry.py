@@ -13,9 +13,10 @@ from scipy.spatial.transform import Rotation
 from pinocchio_bridge import robot_file
 from polybody.errors import InputError
 from polybody.studio.stage import collada
-from polybody.studio.stage.meshes import CREASE, creased, hull_points, triangles
+from polybody.studio.stage.meshes import CREASE, ball, creased, hull_points, reduced, triangles, welded
 from polybody.studio.stage.shapes import Shape, hull, load_mesh, read_stl
 from polybody.studio.stage.stage import quaternions
+from polybody.studio.stage.welding import distinct, equal, keys
 from polybody.studio.viewer.posing import _angles, _quaternion
 
 
@@ -189,6 +190,49 @@ def test_normals_are_means_of_the_faces_within_the_crease_angle_on_a_rough_ball(
     np.testing.assert_allclose(found.normals[found.faces], wanted, atol=0.02)  # corners within 1/64 share a normal
     smooth = creased(np.asarray(made.vertices), faces)
     assert len(smooth.positions) == len(made.vertices)
+
+
+def test_a_mesh_that_repeats_every_corner_is_reduced_and_shaded_as_one_that_does_not() -> None:
+    made = ball(1.0, rings=40)
+    rng = np.random.default_rng(7)
+    faces = rng.permutation(made.faces.astype(np.int64))
+    once = collada.Corners(made.positions.astype(float), faces)
+    again = collada.Corners(once.vertices[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
+    assert len(welded(again).vertices) == len(welded(once).vertices) < len(again.vertices) / 5
+    few, other = reduced(once, 900), reduced(again, 900)
+    np.testing.assert_allclose(few.vertices[few.faces], other.vertices[other.faces], atol=1e-12)
+    for one, two in ((few, other), (once, again)):
+        smooth, same = creased(*one), creased(*two)
+        np.testing.assert_allclose(smooth.positions[smooth.faces], same.positions[same.faces], atol=1e-6)
+        np.testing.assert_allclose(smooth.normals[smooth.faces], same.normals[same.faces], atol=0.02)
+        outward = smooth.positions / np.linalg.norm(smooth.positions, axis=1)[:, None]
+        assert np.einsum("ij,ij->i", smooth.normals, outward).min() > 0.97
+
+
+def test_numbers_are_told_apart_and_come_in_the_order_of_their_first_rows() -> None:
+    rng = np.random.default_rng(11)
+    for count, values in ((0, 1), (1, 1), (5, 1), (20_000, 7), (20_000, 6_000), (20_000, 2**40)):
+        key = rng.integers(0, values, count).astype(np.uint64) * np.uint64(2**23)  # alike in their last bits
+        first, place = equal(key)
+        np.testing.assert_array_equal(key[first][place], key)
+        assert len(np.unique(key[first])) == len(first)
+        assert key[first].tolist() == list(dict.fromkeys(key.tolist()))
+        np.testing.assert_array_equal(distinct(key), np.unique(key))
+    rows = rng.integers(-3, 3, (5_000, 3))
+    labels = equal(keys(*rows.T))[1]
+    pairs = set(zip(labels.tolist(), map(tuple, rows), strict=True))
+    assert len(set(map(tuple, rows))) == labels.max() + 1 == len(pairs)
+
+
+def test_the_farthest_vertex_is_found_in_whichever_block_it_is() -> None:
+    rng = np.random.default_rng(13)
+    points = rng.uniform(-1, 1, (3_000, 3))
+    directions = rng.normal(size=(7, 3))
+    for at in (0, 1023, 1024, 2999):
+        moved = points.copy()
+        moved[at] = [5.0, -6.0, 7.0]
+        found = hull_points(collada.Corners(moved, np.arange(3_000).reshape(-1, 3)), np.eye(4), directions)
+        np.testing.assert_allclose((found @ directions.T).max(axis=0), (moved @ directions.T).max(axis=0), rtol=1e-6)
 
 
 def test_points_of_the_hull_bound_a_moved_shape_along_the_axes() -> None:

@@ -12,6 +12,7 @@ import colorsys
 import numpy as np
 
 from polybody.studio.panels import Curve, Panel
+from polybody.studio.stage.welding import distinct
 from polybody.studio.strokes import Line, Picture, Words, width_of
 
 Array = np.ndarray
@@ -112,7 +113,7 @@ def _thinned(points: Array) -> Array:
     starts = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
     order = np.lexsort((points[:, 1], column))  # times increase, so that columns stay where they are
     ends = np.concatenate([starts[1:], [len(points)]]) - 1
-    return points[np.unique(np.concatenate([starts, ends, order[starts], order[ends]]))]
+    return points[distinct(np.concatenate([starts, ends, order[starts], order[ends]]))]
 
 
 class _Scale:

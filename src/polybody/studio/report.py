@@ -18,6 +18,7 @@ from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.names import counted
 from polybody.studio.record import Record
+from polybody.studio.stage.welding import distinct
 from polybody.studio.viewer.html import web
 from polybody.studio.viewer.pack import compressed
 
@@ -111,7 +112,7 @@ def _curves(record: Record) -> dict[str, Any]:
 
 def thinned(count: int) -> np.ndarray:
     """Which of so many states are drawn."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_STATES)).astype(int))
+    return distinct(np.linspace(0, count - 1, min(count, MOST_STATES)).astype(int))
 
 
 def _lead(record: Record) -> str:

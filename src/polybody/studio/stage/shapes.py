@@ -205,7 +205,7 @@ def pedestal(point: Array, rods: float) -> Shape:
 
 def add_plate(shapes: list[Shape], points: list[Array], rods: float, color: tuple[int, int, int]) -> None:
     """A thin plate over points that span a plane: the hull of at least three that are apart."""
-    corners = np.unique(np.round(points, 9), axis=0)
+    corners = np.array(sorted(set(map(tuple, np.round(points, 9) + 0.0))))  # `np.unique` imports masked arrays
     if len(corners) < 3:
         return
     middle = corners.mean(axis=0)

@@ -22,6 +22,7 @@ from polybody.properties import cached_property
 from polybody.studio.stage.loads import Loads
 from polybody.studio.stage.meshes import Triangles, corners, hull_points, triangles
 from polybody.studio.stage.shapes import PALETTE, body_shapes, extent, inertia_ellipsoid
+from polybody.studio.stage.welding import distinct
 
 Array = np.ndarray
 DIRECTIONS = 50
@@ -60,7 +61,7 @@ class Stage:
     def __init__(self, model: Model, configurations: Array | None = None, most_faces: int = 400_000) -> None:
         self.model = model
         shown = np.atleast_2d(model.neutral() if configurations is None else configurations)
-        shown = shown[np.unique(np.linspace(0, len(shown) - 1, 20).astype(int))]
+        shown = shown[distinct(np.linspace(0, len(shown) - 1, 20).astype(int))]
         self.size = extent(model, shown[:1])[1]
         gravity = np.asarray(model.gravity)
         strong = float(np.linalg.norm(gravity))

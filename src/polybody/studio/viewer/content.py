@@ -13,6 +13,7 @@ from polybody.studio.channels import channels, holding, tables
 from polybody.studio.record import Record
 from polybody.studio.stage.shapes import KINDS, PALETTE
 from polybody.studio.stage.stage import Stage, as_poses
+from polybody.studio.stage.welding import distinct
 from polybody.studio.viewer.pack import mesh_content
 from polybody.studio.viewer.posing import Posing
 
@@ -168,7 +169,7 @@ def run_content(stage: Stage, record: Record, name: str) -> dict[str, Any]:
     keep = np.arange(len(record.t))
     if len(keep) > MOST_STATES:
         even = np.linspace(record.t[0], record.t[-1], MOST_STATES)
-        keep = np.unique(np.clip(np.searchsorted(record.t, even), 0, len(record.t) - 1))
+        keep = distinct(np.clip(np.searchsorted(record.t, even), 0, len(record.t) - 1))
     q, v, a, tau = record.q[keep], record.v[keep], record.accelerations[keep], record.tau[keep]
     T = stage.matrices(q)
     series: dict[str, Array] = {"poses": as_poses(T).ravel()}
