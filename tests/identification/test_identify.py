@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import polybody as pb
 from identification.recordings import motion, table, write_csv
 from polybody.cli import app
-from polybody.identification.consistent import is_consistent, pseudo_inertia
+from polybody.identification.semidefinite import is_consistent, pseudo_inertia
 from polybody.identification.signals import motion_frequency, rates_of
 
 FRICTION = {"viscous": 3.0, "coulomb": 4.0, "offset": 0.7}

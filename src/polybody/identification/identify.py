@@ -18,7 +18,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.formulations.denoc import body_parameters
-from polybody.identification.consistent import consistent_parameters, is_consistent
+from polybody.identification.consistent import consistent_parameters
 from polybody.identification.joint_terms import ALL, MORE, PLAIN, Speeds, top_speeds
 from polybody.identification.least_squares import METHODS, Fit, solve
 from polybody.identification.mistaken import SUSPECT, mistaken
@@ -27,6 +27,7 @@ from polybody.identification.recording import recordings
 from polybody.identification.recording_checks import check_scale
 from polybody.identification.result import Identification, predict
 from polybody.identification.row_space import reach
+from polybody.identification.semidefinite import is_consistent
 from polybody.identification.signals import States, states_of
 from polybody.model.arguments import positive
 from polybody.model.model import Model

@@ -19,11 +19,12 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS, ENTRIES
-from polybody.identification.consistent import is_consistent, parameters_of
+from polybody.identification import semidefinite
 from polybody.identification.crossings import inertia_map
 from polybody.identification.identify import identify, stacked_rows
 from polybody.identification.least_squares import Fit, solve
 from polybody.identification.recording import recordings
+from polybody.identification.semidefinite import is_consistent, units
 from polybody.identification.signals import states_of
 from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, velocity_names
@@ -156,16 +157,10 @@ def identify_drive_gains(
 
 def _existing(fit: Fit) -> Array:
     """The payload nearest to the fit, in its own uncertainty, that can exist; the arm's parameters follow."""
-    try:
-        import cvxpy as cp
-    except ImportError:
-        raise InputError("a payload that can exist needs cvxpy: pip install 'polybody[identify]'") from None
-    J, x = cp.Variable((4, 4), PSD=True), cp.Variable(len(fit.x) - 10)
-    p = cp.hstack([x, *parameters_of(J, 0.1)])
-    limit: list[Any] = [J >> 1e-6 * abs(float(fit.x[-10])) * np.eye(4)]
-    cost = cp.sum_squares(fit.R @ p - fit.z) / max(fit.residual, 1e-12)
-    cp.Problem(cp.Minimize(cost), limit).solve(solver=cp.CLARABEL)
-    return np.asarray(p.value, dtype=float)[-10:]
+    first, weight = len(fit.x) - 10, 1 / np.sqrt(max(fit.residual, 1e-12))
+    scale = np.concatenate([np.ones(first), units(1.0, 0.1)])
+    margin = 1e-6 * abs(float(fit.x[first]))
+    return (scale * semidefinite.solve(weight * fit.R * scale, weight * fit.z, [first], margin))[first:]
 
 
 __all__ = ["DriveGains", "Payload", "identify_drive_gains", "identify_payload"]
