@@ -92,6 +92,9 @@ def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], cou
             compared("inverse dynamics derivatives", f"Pinocchio, calls{apart}",
                      lambda: ours.inverse_dynamics_derivatives(q[:some], v[:some], a[:some]),
                      loop(lambda *x: pin.computeRNEADerivatives(free, free_data, *x), *free_states[:3]), some, LOOPED)
+            compared("forward dynamics derivatives", f"Pinocchio, calls{apart}",
+                     lambda: ours.forward_dynamics_derivatives(q[:some], v[:some], a[:some]),
+                     loop(lambda *x: pin.computeABADerivatives(free, free_data, *x), *free_states[:3]), some, LOOPED)
         one = (q[0].copy(), v[0].copy(), a[0].copy())
         other = (Q[:, 0].copy(), V[:, 0].copy(), A[:, 0].copy())
         many = range(2000)

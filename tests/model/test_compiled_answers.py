@@ -15,6 +15,7 @@ from polybody.mechanism import kinematics, mechanism_from
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.reduction import reduced
 from polybody.model import Model
+from polybody.quantities.table import QUANTITIES
 
 
 def model_of(seed: int, n: int = 5, **options) -> tuple[Model, np.random.Generator]:
@@ -106,13 +107,42 @@ def test_derivatives_equal_central_differences_along_the_tangent(seed):
     assert_close(ft, np.linalg.inv(model.mass_matrix(q)), 1e-8)
 
 
-def test_large_forward_derivatives_by_lapack_equal_fused_ones(monkeypatch):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_large_forward_derivatives_by_loops_equal_straight_ones(monkeypatch, dtype):
     model, rng = model_of(1, 4)
-    q, v, a = states(model, rng, 2)
-    fused = model.forward_dynamics_derivatives(q, v, a)
-    monkeypatch.setattr("polybody.model.compositions.FUSED_DERIVATIVES_UP_TO", 0)
-    for one, other in zip(fused, model.forward_dynamics_derivatives(q, v, a), strict=True):
-        assert_close(one, other, 1e-8)
+    q, v, a = (x.astype(dtype) for x in states(model, rng, 2))
+    loads = {model.frame_names[-1]: rng.normal(size=6)}
+    straight = [model.forward_dynamics_derivatives(q, v, a, wrenches=w) for w in (None, loads)]
+    monkeypatch.setattr("polybody.model.tree_engine.FACTORED_FROM", 0)
+    other = Model(model.mechanism)
+    assert other.engine.tree.is_factored(QUANTITIES["forward_dynamics_derivatives"])
+    for w, wanted in zip((None, loads), straight, strict=True):
+        for one, reference in zip(other.forward_dynamics_derivatives(q, v, a, wrenches=w), wanted, strict=True):
+            assert one.dtype == dtype
+            assert_close(one, reference, 1e-8 if dtype is np.float64 else 2e-3)
+
+
+def test_forward_derivatives_of_large_trees_are_those_of_inverse_dynamics_with_parameters_too():
+    model, rng = model_of(1, 14)
+    assert model.engine.tree.is_factored(QUANTITIES["forward_dynamics_derivatives"])
+    q, v, tau = states(model, rng, 3)
+    loads = {model.frame_names[-1]: rng.normal(size=(3, 6))}
+    masses = [f"{name}.mass" for name in (model.body_names[0], model.body_names[-1])]
+    varied = model.with_parameters(*masses)
+    for some in (model, varied):
+        for w in (None, loads):
+            a = some.forward_dynamics(q, v, tau, wrenches=w)
+            dq, dv, M = some.inverse_dynamics_derivatives(q, v, a, wrenches=w)
+            out = (np.empty_like(M), np.empty_like(M), np.empty_like(M))
+            assert some.forward_dynamics_derivatives(q, v, tau, wrenches=w, out=out) is out
+            wanted = (-np.linalg.solve(M, dq), -np.linalg.solve(M, dv), np.linalg.inv(M))
+            for one, reference in zip(out, wanted, strict=True):
+                assert_close(one, reference, 1e-8)
+    lighter = varied.parameters.values(dict.fromkeys(masses, 0.1))
+    found = varied.forward_dynamics_derivatives(q, v, tau, parameters=lighter)
+    M = varied.mass_matrix(q, parameters=lighter)
+    assert_close(found[2], np.linalg.inv(M), 1e-8)
+    assert np.abs(found[2] - wanted[2]).max() > 1e-3
 
 
 def test_batches_broadcast_and_out_is_filled():

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from polybody.kernels import table_rows
 from polybody.kernels.code import Code
 from polybody.kernels.emit import Nodes
+from polybody.kernels.factored import Factored
+from polybody.kernels.factored_rows import FactoredRows
 from polybody.kernels.frame import Frame
 from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, WholeRows, module_text, next_lines
 from polybody.kernels.schedule import schedule
@@ -15,11 +17,13 @@ from polybody.kernels.tape import INPUT, Tape, fused, reachable
 from polybody.kernels.target import Target
 
 
-def body_texts(tape: Tape, target: Target) -> Iterator[str]:
+def body_texts(traced: Tape | Factored, target: Target) -> Iterator[str]:
     """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
+    tape = traced.tape if isinstance(traced, Factored) else traced
     tape = fused(tape) if target.fma else tape
     steps = schedule(tape, target.held, cut=True, single=target.lanes <= target.register)
-    ports, frame = _ports(tape, target), Frame(tape, steps)
+    ports = FactoredRows(traced, target) if isinstance(traced, Factored) else _ports(tape, target)
+    frame = Frame(tape, steps)
     asked = ports.first_output if isinstance(ports, TableRows) else len(ports.sizes)
     requests = next_lines(ports.sizes, ports.first_output, asked, target)
     if len(frame.parts) == 1:
@@ -53,7 +57,7 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
 def _ports(tape: Tape, target: Target) -> WholeRows:
     """How results are written: dense as they come, or by a loop at the end."""
     sizes = [len(nodes) for nodes in tape.outputs]
-    return TableRows(tape, target) if table_rows.is_long(sizes) else DenseRows(tape.input_sizes, sizes, target)
+    return TableRows.of(tape, target) if table_rows.is_long(sizes) else DenseRows(tape.input_sizes, sizes, target)
 
 
 def _used(tape: Tape) -> list[set[int]]:

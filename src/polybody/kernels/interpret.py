@@ -22,8 +22,9 @@ import numpy as np
 
 from polybody.kernels.code import Code
 from polybody.kernels.emit import filled, same_texts, support_text
+from polybody.kernels.factored import Factored
 from polybody.kernels.operations import LIBM, OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, INPUT, KINDS, LONG, Tape, is_one_of, needed_of, products
+from polybody.kernels.tape import CONST, FROM, INPUT, KINDS, LONG, Tape, is_one_of, needed_of, products
 from polybody.kernels.target import Target
 from polybody.late import dataclass
 
@@ -39,7 +40,8 @@ _USUAL = (ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, *KINDS)
 TOGETHER = 4
 _PLAIN = [op for op, operation in OPERATIONS.items() if operation.llvm]
 _FUSED = KINDS
-_OTHERS = ("end", "input", "output", "const", SINCOS, "map1", "map2")
+#: "dot": result = −Σ x y over pairs of places (`Factored`), which stand behind the constants
+_OTHERS = ("end", "input", "output", "const", SINCOS, "map1", "map2", "dot")
 #: the number of each instruction: operations by CasADi's code, the rest by name
 NUMBER: dict[int | str, int] = {key: k for k, key in enumerate([*_PLAIN, *_FUSED, *_OTHERS])}
 
@@ -57,12 +59,13 @@ class Instructions:
         return np.concatenate([libm, np.array([self.words.ctypes.data, self.constants.ctypes.data], dtype=np.uint64)])
 
 
-def encode(tape: Tape, target: Target, levels: int) -> Instructions:
+def encode(traced: Tape | Factored, target: Target, levels: int) -> Instructions:
     """Instructions of a tape for this processor; `levels` is the address of that function (`text`). Every value has a
     place of its own, in the order of the tape.
 
     Using places again would save memory and cost more time than the answers that are waited for.
     """
+    tape = traced.tape if isinstance(traced, Factored) else traced
     op, given = tape.columns()
     codes = np.full(max(OPERATIONS) + 1, -1)
     for key in _PLAIN:
@@ -120,15 +123,45 @@ def encode(tape: Tape, target: Target, levels: int) -> Instructions:
     # What a power takes stays in its order, side by side: its products are of one operation.
     level = _levels(given, rows, levels)[order.astype(np.int64)]
     words = words[np.argsort(level * len(NUMBER) + words[:, 0], kind="stable")]
-    sizes = [len(nodes) for nodes in tape.outputs]
+    outputs = [place[nodes] for nodes in tape.outputs]
+    table, count, dots = np.array(numbers.values or [0.0]), len(needed) + 1, words[:0]
+    if isinstance(traced, Factored):
+        outputs, dots, pairs = _dots(traced, outputs, bytes_ * count, bytes_, 8 * len(table))
+        table, count = np.concatenate([table, pairs]), count + len(dots)
+    sizes = [len(nodes) for nodes in outputs]
     ends = np.zeros((sum(sizes) + 1, 1 + WORDS), dtype=np.int64)
     ends[:, 0] = NUMBER["output"]
     ends[-1, 0] = NUMBER["end"]
-    ends[:-1, 1] = place[[n for nodes in tape.outputs for n in nodes]]
+    ends[:-1, 1] = np.concatenate(outputs) if outputs else 0
     ends[:-1, 2] = np.repeat(len(tape.input_sizes) + np.arange(len(sizes)), sizes) * target.lanes
     ends[:-1, 3] = [i * size for count in sizes for i in range(count)]
-    table = np.array(numbers.values or [0.0])
-    return Instructions(_runs(np.concatenate([words, ends])), table, len(needed) + 1)
+    return Instructions(_runs(np.concatenate([words, dots, ends])), table, count)
+
+
+def _dots(
+    factored: Factored, tables: list[np.ndarray], first: int, step: int, behind: int
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """(places of the results, instructions for the products, their pairs of places).
+
+    `tables` are the places of A, B₁, …; results have places from `first` on. A pair is as long as a constant, and pairs
+    begin so many bytes behind the first of these.
+    """
+    n = factored.order
+    A, results, rows, pairs = tables[0].reshape(n, n), list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+    for k, m in enumerate(factored.widths):
+        B, table = tables[1 + k].reshape(n, m), np.zeros((n, m), dtype=np.int64)
+        for j, support in enumerate(factored.supports(k)):
+            own, count = np.empty((n, len(support), 2), dtype=np.int32), len(support)
+            own[:, :, 0], own[:, :, 1] = A[:, support], B[support, j]
+            some = np.zeros((n, 1 + WORDS), dtype=np.int64)
+            some[:, 0], some[:, 3] = NUMBER["dot"], count
+            some[:, 1], some[:, 2] = first + step * np.arange(n), behind + 8 * count * np.arange(n)
+            table[:, j] = some[:, 1]
+            first, behind = first + step * n, behind + 8 * count * n
+            rows.append(some)
+            pairs.append(own.ravel())
+        results.append(table.ravel())
+    return [*results, tables[0]], np.concatenate(rows), np.concatenate(pairs).view(np.float64)
 
 
 def _levels(given: np.ndarray, rows: np.ndarray, address: int) -> np.ndarray:
@@ -275,7 +308,30 @@ def text(target: Target) -> str:
         code.do(f"br i1 %over{k}, label %next, label %do{k}")
     code.label("stop")
     head = f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %memory) {code.attributes()}"
-    return "\n".join([f'target triple = "{target.triple}"', code.function(head), LEVELS, support_text(target)])
+    parts = [code.function(head), _dot_text(target), LEVELS, support_text(target)]
+    return "\n".join([f'target triple = "{target.triple}"', *parts])
+
+
+def _dot_text(target: Target) -> str:
+    """`@dot(scratch, pairs, n, into)`: −Σ x y of n pairs of places, as `factored_rows` adds them."""
+    code = Code(target)
+    code.do("%none = icmp eq i64 %n, 0")
+    code.do("br i1 %none, label %done, label %each")
+    code.label("each")
+    code.do("%k = phi i64 [0, %entry], [%next, %each]")
+    sum_, at = code.name(), len(code.lines)
+    pair = code.step("%pairs", "%k", "i64")
+    x, y = (_vector(code, code.add(f"sext i32 {code.fetch('i32', pair, j)} to i64")) for j in range(2))
+    new = code.fused(FROM, x, y, sum_)
+    code.lines.insert(at, f"  {sum_} = phi {code.v} [zeroinitializer, %entry], [{new}, %each]")
+    code.do("%next = add i64 %k, 1")
+    code.do("%more = icmp slt i64 %next, %n")
+    code.do("br i1 %more, label %each, label %done")
+    code.label("done")
+    code.do(f"%last = phi {code.v} [zeroinitializer, %entry], [{new}, %each]")
+    code.do(f"store {code.v} %last, ptr %into, align {code.bytes}")
+    parameters = "ptr %scratch, ptr %pairs, i64 %n, ptr %into"
+    return code.function(f"define internal void @dot({parameters}) noinline {code.attributes()}")
 
 
 def _read(code: Code, key: int | str, own: str, offset: int) -> None:
@@ -310,6 +366,9 @@ def _instruction(code: Code, key: int | str, into: str, a: str, b: str, c: str) 
     elif key == SINCOS:
         x, cosine = code.step("%scratch", a), code.step("%scratch", b)
         code.do(f"call void @sincos_map(ptr {x}, ptr {into}, ptr {cosine}, i64 1, ptr %libm)")
+    elif key == "dot":
+        pairs = code.step("%constants", a)
+        code.do(f"call void @dot(ptr %scratch, ptr {pairs}, i64 {b}, ptr {into})")
     elif key in ("map1", "map2"):
         function = code.add(f"load ptr, ptr {code.step('%libm', c)}")
         given = [code.step("%scratch", operand) for operand in (a, b)[: int(key[-1])]]

@@ -23,6 +23,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
 from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, programs, rows, runtime, tape
+from polybody.kernels.factored import Factored
 from polybody.kernels.locks import Lock, tracing
 from polybody.kernels.programs import (
     Made,
@@ -437,7 +438,7 @@ def build(
     name: str,
     inputs: Ports,
     outputs: Shapes,
-    trace: Callable[[], ca.Function | tape.Tape],
+    trace: Callable[[], ca.Function | tape.Tape | Factored],
     key: bytes | str,
     *,
     dtype: Any = np.float64,
@@ -448,8 +449,8 @@ def build(
 
     `trace()` is called only if the code is not known yet. It returns a CasADi SX function with one dense column for
     each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major, or a tape
-    of such. `key` names everything the traced function depends on. `dtype` is that of numbers inside and out: float64
-    or float32. `lanes` suits the processor and the size unless given.
+    of such, or a `Factored` one whose products the outputs are. `key` names all that it depends on. `dtype`
+    is that of numbers inside and out: float64 or float32. `lanes` suits the processor and the size unless given.
     """
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     title = _title(name, inputs, outputs, key, chosen, lanes)
@@ -466,9 +467,9 @@ def build(
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
         prepare(dtype, target)
-        traced = passed_on(lambda: tape.prepared(trace()))
+        traced = passed_on(lambda: _prepared(trace()))
         _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
-        nodes, results = traced.operations(), sum(map(len, traced.outputs))
+        nodes, results = traced.operations(), sum(traced.result_sizes)
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)
         final, facts = chosen.with_lanes(width), {"nodes": nodes, "work": traced.work(), "lanes": width}
         how = background.tier()
@@ -509,7 +510,9 @@ def _title(name: str, inputs: Ports, outputs: Shapes, key: bytes | str, target: 
     return digest("straight", key, target, [name, *inputs, *outputs, "given" if lanes else "best"])
 
 
-def interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:
+def interpreted(
+    name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape | Factored, target: Target
+) -> Kernel:
     """The kernel in the fast tier."""
     code = encoded(traced, target)
     return Kernel(
@@ -532,8 +535,12 @@ def _best_lanes(target: Target, nodes: int, results: int) -> int:
     return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
-def _check_sizes(name: str, traced: tape.Tape, sizes_in: list[int], sizes_out: list[int]) -> None:
-    found_in, found_out = traced.input_sizes, [len(nodes) for nodes in traced.outputs]
+def _prepared(traced: ca.Function | tape.Tape | Factored) -> tape.Tape | Factored:
+    return traced.prepared() if isinstance(traced, Factored) else tape.prepared(traced)
+
+
+def _check_sizes(name: str, traced: tape.Tape | Factored, sizes_in: list[int], sizes_out: list[int]) -> None:
+    found_in, found_out = list(traced.input_sizes), traced.result_sizes
     if found_in != sizes_in or found_out != sizes_out:
         raise InputError(
             f"the function traced for {name} has input sizes {found_in} and output sizes {found_out}; "

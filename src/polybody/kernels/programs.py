@@ -19,6 +19,7 @@ import llvmlite
 
 from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, relay, runtime
+from polybody.kernels.factored import Factored
 from polybody.kernels.locks import Lock, begun, is_ending, tracing
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
@@ -117,7 +118,7 @@ def interpreter(target: Target) -> Program:
         return found
 
 
-def encoded(traced: Tape, target: Target) -> interpret.Instructions:
+def encoded(traced: Tape | Factored, target: Target) -> interpret.Instructions:
     """A tape as that program reads it."""
     return interpret.encode(traced, target, interpreter(target).loaded.addresses["levels"])
 

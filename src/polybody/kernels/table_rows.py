@@ -52,37 +52,52 @@ def _streamed_at_once(target: Target) -> int:
 class TableRows(WholeRows):
     """Outputs whose rows follow each other, written at the end."""
 
-    def __init__(self, tape: Tape, target: Target) -> None:
-        sizes = [len(nodes) for nodes in tape.outputs]
-        super().__init__(tape.input_sizes, sizes, target)
-        self.outputs, self.target = tape.outputs, target
-        self.slot: dict[int, int] = {}
-        for nodes in tape.outputs:
-            for node in nodes:
-                self.slot.setdefault(node, len(self.slot))
+    def __init__(
+        self, input_sizes: Sequence[int], tables: Sequence[Sequence[int]], count: int, target: Target
+    ) -> None:
+        """`tables`: for each result the places of its numbers among `count` vectors."""
+        super().__init__(input_sizes, [len(table) for table in tables], target)
+        self.tables, self.count, self.target = tables, count, target
         self.stored: set[int] = set()
         self.results, self.first = "%frame", 0
+
+    @classmethod
+    def of(cls, tape: Tape, target: Target) -> TableRows:
+        """Every different output has one place."""
+        slot: dict[int, int] = {}
+        for nodes in tape.outputs:
+            for node in nodes:
+                slot.setdefault(node, len(slot))
+        return cls(tape.input_sizes, [[slot[node] for node in nodes] for nodes in tape.outputs], len(slot), target)
 
     def settle(self, code: Code, frame: Frame | None, used: Sequence[Collection[int]]) -> None:
         """Say where the vectors are: in the frame of all functions, or in that of the only one."""
         super().settle(code, frame, used)
         if frame is None:
-            self.results = code.buffer(len(self.slot))
+            self.results = code.buffer(self.count)
         else:
-            self.first = frame.row(len(self.slot))
+            self.first = frame.row(self.count)
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
-        slot = self.slot[self.outputs[output][element]]
-        if slot not in self.stored:
-            self.stored.add(slot)
-            code.store(value, self.results, self.first + slot)
+        for slot in self.places(output, element):
+            if slot not in self.stored:
+                self.stored.add(slot)
+                code.store(value, self.results, self.first + slot)
+
+    def places(self, output: int, element: int) -> Sequence[int]:
+        """Where an output of the tape is put."""
+        return (self.tables[output][element],)
+
+    def before(self, code: Code, result: int, source: str) -> None:
+        """What must be done before a result is written."""
 
     def finish(self, code: Code) -> None:
         """Call the loop for every output."""
         source = code.step(self.results, self.first * code.bytes)
-        for k, nodes in enumerate(self.outputs):
+        for k, slots in enumerate(self.tables):
             port = self.first_output + k
-            if nodes:
+            if slots:
+                self.before(code, k, source)
                 sink = self._row(code, port, 0)
                 past = code.fetch("i64", "%rows", port * self.lanes + 1) if can_stream(self.target) else "0"
                 code.do(f"call void @write{k}(ptr {source}, ptr {sink}, i64 {past})")
@@ -90,25 +105,25 @@ class TableRows(WholeRows):
     def text(self) -> str:
         """The loops and their tables: for each group its first column and the places of its vectors, in bytes."""
         parts = []
-        for k, nodes in enumerate(self.outputs):
-            if not nodes:
+        for k, slots in enumerate(self.tables):
+            if not slots:
                 continue
-            width, starts = groups(len(nodes), 64, WIDE // self.target.size)
-            entries, row = self._entries(nodes, width, starts), len(nodes) * self.target.size
-            parts += [_table_text(f"table{k}", entries), _loop_text(self.target, k, width, len(starts), row)]
-            streamed = can_stream(self.target) and len(nodes) >= 2 * self.lanes
+            width, starts = groups(len(slots), 64, WIDE // self.target.size)
+            entries, row = self._entries(slots, width, starts), len(slots) * self.target.size
+            parts += [table_text(f"table{k}", entries), _loop_text(self.target, k, width, len(starts), row)]
+            streamed = can_stream(self.target) and len(slots) >= 2 * self.lanes
             if streamed:
-                places = [self.slot[node] * self.target.size * self.lanes for node in nodes]
+                places = [slot * self.target.size * self.lanes for slot in slots]
                 places += places[:1] * (-len(places) % _streamed_at_once(self.target))  # a whole last square
-                parts += [_table_text(f"squares{k}", places), _stream_text(self.target, k, len(nodes))]
+                parts += [table_text(f"squares{k}", places), _stream_text(self.target, k, len(slots))]
             parts.append(_choice_text(k, streamed))
         return "\n".join(parts)
 
-    def _entries(self, nodes: Sequence[int], width: int, starts: Sequence[int]) -> list[int]:
+    def _entries(self, slots: Sequence[int], width: int, starts: Sequence[int]) -> list[int]:
         size, vector = self.target.size, self.target.size * self.lanes
         entries: list[int] = []
         for start in starts:
-            entries += [start * size, *(self.slot[node] * vector for node in nodes[start : start + width])]
+            entries += [start * size, *(slot * vector for slot in slots[start : start + width])]
         return entries
 
 
@@ -129,7 +144,7 @@ no:
 """
 
 
-def _table_text(name: str, entries: Sequence[int]) -> str:
+def table_text(name: str, entries: Sequence[int]) -> str:
     numbers = ", ".join(f"i32 {n}" for n in entries)
     return f"@{name} = internal constant [{len(entries)} x i32] [{numbers}], align 64"
 
@@ -255,4 +270,4 @@ def _loop_text(target: Target, k: int, width: int, count: int, size: int) -> str
     return code.function(_head(f"rows{k}", Code(target)))
 
 
-__all__ = ["TableRows", "can_stream", "is_long"]
+__all__ = ["TableRows", "can_stream", "is_long", "table_text"]

@@ -76,6 +76,11 @@ class Tape:
             return None
         return OPERATIONS[op].libm or None if op >= 0 else None
 
+    @property
+    def result_sizes(self) -> list[int]:
+        """Numbers of each output."""
+        return [len(nodes) for nodes in self.outputs]
+
     def operations(self) -> int:
         """How many nodes compute something."""
         return int((self.columns()[0] >= 0).sum())

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-#: Above this many degrees of freedom derivatives of forward dynamics are products with M⁻¹, not straight-line code; on
-#: long chains they are solved for column by column, in O(n) each.
-FUSED_DERIVATIVES_UP_TO = 16
+#: Degrees of freedom up to which derivatives of forward dynamics are straight-line code where the dynamics is rolled.
+STRAIGHT_DERIVATIVES_UP_TO = 16
 #: Entries of Y above which most are zeros that straight-line code need not write.
 WHOLE_REGRESSOR_UP_TO = 2000
 
@@ -40,12 +39,6 @@ class Composition:
 
     answer: Callable[[TreeEngine, Request], Any]
     applies: Callable[[TreeEngine], bool]
-    parts: tuple[str, ...] = ()  # of which alone it is composed, in their precision, where all of them have kernels
-
-
-def has_kernels(engine: TreeEngine, composed: Composition) -> bool:
-    """Whether the parts are named and none of them is composed itself."""
-    return bool(composed.parts) and all(composition(engine, QUANTITIES[part]) is None for part in composed.parts)
 
 
 def composition(engine: TreeEngine, asked: Quantity) -> Composition | None:
@@ -137,11 +130,7 @@ def _forward_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple
     if engine.is_long and engine.mechanism.separable:
         da_dq, da_dv = (_turned(-solve_mass(engine, request, q, _turned(x))) for x in (dq, dv))
         return da_dq, da_dv, np.broadcast_to(_inverse_mass_matrix(engine, request), dq.shape)
-    composed = composition(engine, request.quantity)
-    if composed is not None and has_kernels(engine, composed):  # a G1's takes 0.8 µs, LAPACK's 38
-        inverse = _ask(engine, request, "inverse_mass_matrix", q)
-    else:
-        inverse = np.linalg.inv(M)
+    inverse = np.linalg.inv(M)
     negative = -inverse
     return negative @ dq, negative @ dv, np.broadcast_to(inverse, dq.shape)
 
@@ -212,8 +201,8 @@ COMPOSED: dict[str, Composition] = {
     "augmented_system": Composition(_augmented_system, _long),
     "inverse_dynamics_derivatives": Composition(_inverse_dynamics_derivatives, lambda engine: engine.is_rolled),
     "forward_dynamics_derivatives": Composition(
-        _forward_dynamics_derivatives, lambda engine: engine.mechanism.nv > FUSED_DERIVATIVES_UP_TO,
-        ("forward_dynamics", "inverse_dynamics_derivatives", "inverse_mass_matrix"),
+        _forward_dynamics_derivatives,
+        lambda engine: engine.is_rolled and engine.mechanism.nv > STRAIGHT_DERIVATIVES_UP_TO,
     ),
     "motion_derivatives": Composition(_motion_derivatives, _always),
     "regressor": Composition(
@@ -224,4 +213,4 @@ COMPOSED: dict[str, Composition] = {
     "frame_acceleration": Composition(_frame_acceleration, _long),
 }
 
-__all__ = ["COMPOSED", "Composition", "composition", "has_kernels", "solve_mass"]
+__all__ = ["COMPOSED", "Composition", "composition", "solve_mass"]

@@ -24,7 +24,7 @@ from polybody.model import long_chains
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.charts import Charts
-from polybody.model.compositions import Composition, composition, has_kernels
+from polybody.model.compositions import Composition, composition
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double, in_parts
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
+#: Degrees of freedom above which products of tables are loops over them: straight-line code would be too long.
+FACTORED_FROM = 16
 #: Joints that straight-line code eliminates together.
 GROUP_UP_TO = 16
 #: Entries of a regressor above which straight-line code takes minutes to compile.
@@ -229,9 +231,8 @@ class TreeEngine:
         name, key = quantity.name, _key(quantity.name, dtype)
         if key not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name, dtype)):
             inputs, results = [*quantity.inputs(self.sizes()), *self.source.inputs], self.results(quantity)
-            self._kernels[key] = compiled(
-                name, inputs, results, lambda: self.traced(quantity), self.source.digest, dtype
-            )  # fmt: skip
+            make = (lambda: self._factored(quantity)) if self.is_factored(quantity) else lambda: self.traced(quantity)
+            self._kernels[key] = compiled(name, inputs, results, make, self.source.digest, dtype)
         return self._kernels[key]
 
     def has_kernel(self, quantity: Quantity) -> bool:
@@ -271,7 +272,11 @@ class TreeEngine:
     def _is_straight(self, quantity: Quantity) -> bool:
         """Whether it has straight-line code of its own."""
         made = composition(self, quantity) is not None or self._by_text(quantity) or self._is_rolled(quantity)
-        return not made
+        return not made and not self.is_factored(quantity)
+
+    def is_factored(self, quantity: Quantity) -> bool:
+        """Whether its kernel multiplies tables."""
+        return quantity.factors is not None and self.mechanism.nv > FACTORED_FROM
 
     def rolled(self, name: str, dtype: type[np.floating] = np.float64) -> Kernel | None:
         """The rolled kernel of that name (`long_chains.names`); None where this mechanism has none."""
@@ -346,10 +351,19 @@ class TreeEngine:
 
     def traced(self, quantity: Quantity) -> Any:
         """The casadi.Function of a quantity's text, and of the parameters where there are such."""
+        return self._read(quantity, quantity.tree)
+
+    def _read(self, quantity: Quantity, text: Callable[..., Any]) -> Any:
         mechanism = self.reduced_mechanism if quantity.reduced else self.source.traced
-        text, inputs = quantity.tree, quantity.inputs(self.sizes())
         read = lambda *x, domain: text(mechanism, *x, domain=domain)  # noqa: E731
-        return trace(quantity.name, inputs, read, mechanism.symbols)
+        return trace(quantity.name, quantity.inputs(self.sizes()), read, mechanism.symbols)
+
+    def _factored(self, quantity: Quantity) -> Any:
+        """The tape of its factors."""
+        from polybody.kernels.factored import Factored
+
+        assert quantity.factors is not None
+        return Factored(as_traced(self._read, quantity, quantity.factors))
 
     def _is_rolled(self, quantity: Quantity) -> bool:
         """Inverse and forward dynamics and the Coriolis matrix are rolled early, all that can be on long chains."""
@@ -364,9 +378,8 @@ class TreeEngine:
         """True where kernels answer: what is interpreted or solved by LAPACK is computed in float64."""
         if request.formulation is not None:
             return False
-        composed = composition(self, request.quantity)
-        if composed is not None:
-            return has_kernels(self, composed)
+        if composition(self, request.quantity) is not None:
+            return False
         return not self._by_text(request.whole)
 
     def _composed(self, composed: Composition, request: Request) -> Any:

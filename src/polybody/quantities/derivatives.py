@@ -36,10 +36,17 @@ def forward_derivatives(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
 ) -> tuple[Array, Array, Array]:
     """(da/dq, da/dv, da/dtau)."""
+    M_inverse, dq, dv = forward_factors(mechanism, q, v, tau, wrenches, domain=domain)
+    return -(M_inverse @ dq), -(M_inverse @ dv), M_inverse
+
+
+def forward_factors(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+) -> tuple[Array, Array, Array]:
+    """(M⁻¹, dtau/dq, dtau/dv), of which the above are products."""
     a = denoc.forward_dynamics(mechanism, q, v, tau, wrenches, domain=domain)
     dq, dv, _ = denoc.inverse_dynamics_derivatives(mechanism, q, v, a, wrenches, domain=domain)
-    M_inverse = denoc.inverse_mass_matrix(mechanism, q, domain=domain)
-    return -(M_inverse @ dq), -(M_inverse @ dv), M_inverse
+    return denoc.inverse_mass_matrix(mechanism, q, domain=domain), dq, dv
 
 
 def motion_derivatives(
@@ -50,4 +57,4 @@ def motion_derivatives(
     return *forward_derivatives(mechanism, q, v, tau, wrenches, domain=domain), domain.eye(n), domain.zeros(n, n)
 
 
-__all__ = ["forward_derivatives", "graph_domain", "motion_derivatives", "tangent_map"]
+__all__ = ["forward_derivatives", "forward_factors", "graph_domain", "motion_derivatives", "tangent_map"]

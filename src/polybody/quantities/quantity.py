@@ -45,7 +45,8 @@ class Quantity:
 
     constrained None: the answer depends on q and v of all joints only, and the tree's text serves. `reduced`: it is
     joint-space dynamics, so it may be traced from the reduced mechanism. `loaded`: both texts take body wrenches
-    (bodies, 6) as one more argument.
+    (bodies, 6) as one more argument. `factors`, of trees, takes what `tree` takes and gives (A, B₁, B₂, …), where the
+    results are −A B₁, −A B₂, …, A: for large trees, whose products are loops.
     """
 
     name: str  # that of the method of `Model`
@@ -57,12 +58,13 @@ class Quantity:
     group: str = ""  # section of the reference
     reduced: bool = False
     loaded: bool = False
+    factors: Text | None = None
 
     def with_wrenches(self) -> Quantity:
         """The variant that takes wrenches on bodies as its last argument."""
         return replace(
             self, name=f"{self.name}_wrenches", arguments=(*self.arguments, "wrenches"), reduced=False, loaded=False,
-            tree=_unpacked(self.tree), constrained=_unpacked(self.constrained),
+            tree=_unpacked(self.tree), constrained=_unpacked(self.constrained), factors=_unpacked(self.factors),
         )  # fmt: skip
 
     def inputs(self, sizes: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -112,6 +112,7 @@ _DERIVATIVES = (
         (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv"))),
         derivatives.forward_derivatives, constrained.forward_dynamics_derivatives,
         "Derivatives of forward dynamics in tangent space.", "derivatives", reduced=True, loaded=True,
+        factors=derivatives.forward_factors,
     ),
     Quantity(
         "motion_derivatives", ("q", "v", "tau"),
