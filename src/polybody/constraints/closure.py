@@ -167,6 +167,8 @@ class NamedClosure(ClosureConstraint):
         return N
 
     def uprightness(self, place: Place) -> list[Any]:
+        if self.angular not in ("turn", "tilt") and not (self.linear == "thread" and self.pitch):
+            return []  # as of a ball: no pose is needed to say so
         R, p = place.relative_pose(self.a, self.b)
         d = place.domain
         if self.angular == "turn":

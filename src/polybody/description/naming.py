@@ -55,6 +55,8 @@ def file_name(name: str, default: str = "model") -> str:
 
 def printable(text: str) -> str:
     """The text with control characters (but for line ends and tabs) escaped, so that no terminal acts on them."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
         c if c in "\n\t" or not (c in _HIDDEN or unicodedata.category(c) in ("Cc", "Cs")) else repr(c)[1:-1]
         for c in text

@@ -63,6 +63,7 @@ class Assembly:
         self.variables = {v.name: self._unknown(v.name, v.keep, v.start) for c in self.components for v in c.variables}
         self.symbols: dict[Key, Any] = {(j, 0): sx.sym(name) for j, name in enumerate(self.names)}
         self.symbols |= {(j, 1): sx.sym(f"der({name})") for j, name in enumerate(self.names)}
+        self._hashes: dict[Key, int] = {}  # of symbols: every derivative looks all of them up
         self.time = sx.sym("time")
         self.inputs = {name: sx.sym(name) for part in self.components for name in part.inputs}
         self.input_rates: dict[tuple[str, int], Any] = {(name, 0): x for name, x in self.inputs.items()}
@@ -109,9 +110,11 @@ class Assembly:
         if not isinstance(x, ca.SX):
             return 0.0
         used = {s.element_hash() for s in ca.symvar(x)}
-        by, rates = [], []
+        by, rates, hashes = [], [], self._hashes
         for (j, k), symbol in symbols.items():
-            if symbol.element_hash() in used:
+            if (j, k) not in hashes:
+                hashes[(j, k)] = symbol.element_hash()
+            if hashes[(j, k)] in used:
                 by.append(symbol)
                 rates.append(symbols[(j, k + 1)] if (j, k + 1) in symbols else self.fresh((j, k + 1)))
         for (name, k), symbol in list(self.input_rates.items()):

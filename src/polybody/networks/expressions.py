@@ -46,13 +46,19 @@ class Text:
 
     def names(self) -> Iterator[str]:
         """The names it uses, `port.v` with their dot."""
-        inner = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
-        called = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
-        for node in ast.walk(self.tree):
+        nodes: list[ast.expr] = [self.tree]
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 yield _dotted(node, self.text)
-            elif isinstance(node, ast.Name) and id(node) not in inner and id(node) not in called and node.id != "pi":
-                yield node.id
+            elif isinstance(node, ast.Name):
+                if node.id != "pi":
+                    yield node.id
+            elif isinstance(node, ast.BinOp):
+                nodes += [node.left, node.right]
+            elif isinstance(node, ast.UnaryOp):
+                nodes.append(node.operand)
+            elif isinstance(node, ast.Call):
+                nodes += node.args
 
     def value(self, lookup: Callable[[str], Any], functions: dict[str, Callable[..., Any]]) -> Any:
         """Its value; `lookup` gives names, `functions` the functions of the scalars they are."""

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 LIMITS, FRICTION = ("stop", "ignore"), ("stick", "smooth")
+#: modes in which a joint's velocity does not change
+HELD = ("stuck", "upper", "lower")
 #: speeds at which a joint that is held is known to move
 CREEP = 1e-6
 #: rad or m: a joint as far from its limit as this was put there by a user, and is held no more
@@ -166,6 +168,22 @@ def beyond_drives(components: Sequence[Component], values: NetworkTrajectory) ->
     return found
 
 
+def held_together(components: Sequence[Component], modes: Mapping[str, str]) -> frozenset[str]:
+    """Models in which several velocities of one tree are held: the forces that hold them depend on each other, so that
+    their equations are solved together, in the inverse form (`ModelComponent.may_invert`)."""
+    held = {port.head for part in components if isinstance(part, PartComponent) and part.law
+            and modes.get(part.name) in HELD for port in part.ports}  # fmt: skip
+    found = set[str]()
+    for part in components:
+        if held and isinstance(part, ModelComponent) and part.may_invert:
+            mechanism = part.model.mechanism
+            roots = [mechanism.supports[mechanism.owner(k).index][0] for k, port in
+                     enumerate(part.ports[: part.model.nv]) if port.head in held]  # fmt: skip
+            if len(set(roots)) < len(roots):
+                found.add(part.name)
+    return frozenset(found)
+
+
 def released(part: Component, mode: str) -> str:
     """The mode in which a part gives no impulse: of friction that sticks (it is finite), of a stop."""
     if not isinstance(part, PartComponent) or (mode not in part.impacts and mode not in ("stuck", "locked")):
@@ -209,4 +227,6 @@ def impact(
     return after
 
 
-__all__ = ["FRICTION", "LIMITS", "beyond_drives", "impact", "released", "smooth_friction", "with_joint_laws"]
+__all__ = [
+    "FRICTION", "LIMITS", "beyond_drives", "held_together", "impact", "released", "smooth_friction", "with_joint_laws",
+]  # fmt: skip

@@ -188,7 +188,7 @@ class ModelComponent:
         tree = self.model.tree if self.model.mechanism.constrained else self.model
         q, v, _, i = self._columns(lookup)
         own = self._parameters(lookup)
-        kinetic, potential = tree.casadi("energy").call([q, v, *own])
+        kinetic, potential = _function(tree, "energy").call([q, v, *own])
         slowing = _call(tree, "passive_forces", q, v, *own) - _call(tree, "passive_forces", q, 0 * v, *own)
         stored, heat = kinetic + potential, ca.dot(v, self._smooth_friction(v)) - ca.dot(v, slowing)
         if len(self.model.mechanism.motors):

@@ -16,7 +16,7 @@ from polybody.errors import InputError
 from polybody.names import nearest
 from polybody.networks.assembly import Assembly, Modes
 from polybody.networks.component import Component, PartComponent
-from polybody.networks.joint_laws import impact, released, with_joint_laws
+from polybody.networks.joint_laws import held_together, impact, released, with_joint_laws
 from polybody.networks.models import ModelComponent, flat_components
 from polybody.networks.reduction import semiexplicit
 from polybody.networks.structure import Choice
@@ -73,15 +73,19 @@ class Motion:
         """The system of a combination of modes; `wanted` are dummy derivatives to choose first."""
         key = (tuple(modes.items()), wanted)
         if key not in self.systems:
+            self._invert(held_together(self.components, modes))  # known without a look at its forward dynamics
             made = semiexplicit(self._assembly(modes, wanted))
             if made.coupled_models:  # inertias ride rigidly on their joints
-                self.components = [
-                    part.inverted() if isinstance(part, ModelComponent) and part.name in made.coupled_models else part
-                    for part in self.components
-                ]
+                self._invert(made.coupled_models)
                 made = semiexplicit(self._assembly(modes, wanted))
             self.systems[key] = System(made, self.inputs)
         return self.systems[key]
+
+    def _invert(self, models: frozenset[str]) -> None:
+        """Take the inverse form of these models from here on."""
+        if models:
+            self.components = [part.inverted() if isinstance(part, ModelComponent) and part.name in models else part
+                               for part in self.components]
 
     def _assembly(self, modes: Modes, wanted: Choice) -> Assembly:
         return Assembly(self.components, dict(modes), self.started, self.constant, wanted, self.every)
@@ -211,6 +215,9 @@ class Motion:
     def _refuse_jumps(
         self, t: float, system: System, y: Array, before: Mapping[str, float], given: Mapping[str, float] | None
     ) -> None:
+        if given is not None and not given:  # nothing was asked for
+            system.argument(t, y)  # of what is solved by iteration there is a solution
+            return
         after = system.values(t, y)
         if given is not None:
             for name, wanted in given.items():

@@ -23,6 +23,9 @@ from polybody.formulations.network.elimination import eliminate
 from polybody.networks.assembly import Assembly
 from polybody.networks.structure import Key, Reduced, SingularStructure, blocks, incidence
 
+#: sums in sums in which an unknown is looked for
+DEEPEST_SUM = 4
+
 
 @dataclass(eq=False)
 class Semiexplicit:
@@ -102,11 +105,15 @@ def _solved(assembly: Assembly) -> Semiexplicit:
     coupled = frozenset(owners[e] for block, _ in order if len(block) > 1 for e in block) & models
     if coupled:
         return Semiexplicit(assembly, reduced, owners, reduced.states, [], [], [], coupled)
+    explicit = _explicit(reduced, [(block[0], columns[0]) for block, columns in order if len(block) == 1])
     solved: list[tuple[Key, Any]] = []
     algebraic: list[Key] = []
     g: list[Any] = []
     for block, columns in order:
         keys = [reduced.unknowns[c] for c in columns]
+        if len(block) == 1 and block[0] in explicit:
+            solved.append((keys[0], explicit[block[0]]))
+            continue
         residuals = [reduced.equations[e] for e in block]
         try:
             parts = [owners[e] for e in block]
@@ -125,6 +132,43 @@ def _solved(assembly: Assembly) -> Semiexplicit:
     made = Semiexplicit(assembly, reduced, owners, reduced.states, algebraic, solved, g)
     made.g = made.substituted(g)
     return made
+
+
+def _explicit(reduced: Reduced, alone: Sequence[tuple[int, int]]) -> dict[int, Any]:
+    """{equation: its unknown} of equations that are sums and differences of their unknown and of what is without it.
+
+    Of the pairs (equation, unknown). Rates and forces of a robot are such; each has the whole of the dynamics in it, so
+    that to find its slope would take longer than to make it.
+    """
+    said: dict[int, tuple[Any, Any]] = {}
+    for e, column in alone:
+        symbol = reduced.symbols[reduced.unknowns[column]]
+        found = _rest(reduced.equations[e], symbol.element_hash(), DEEPEST_SUM)
+        if found is not None:
+            sign, rest = found
+            said[e] = (-rest if sign > 0 else rest, symbol)
+    within = incidence([x for x, _ in said.values()], [symbol for _, symbol in said.values()])
+    return {e: x for k, (e, (x, _)) in enumerate(said.items()) if k not in within[k]}
+
+
+def _rest(x: Any, symbol: int, depth: int) -> tuple[int, Any] | None:
+    """(sign, rest) of x = ±symbol + rest, where x is a sum of few terms, one of which is the symbol of this hash."""
+    import casadi as ca
+
+    if x.is_leaf():
+        return (1, ca.SX(0.0)) if x.element_hash() == symbol else None
+    if not depth or x.op() not in (ca.OP_ADD, ca.OP_SUB, ca.OP_NEG):
+        return None
+    if x.op() == ca.OP_NEG:
+        inner = _rest(x.dep(0), symbol, depth - 1)
+        return None if inner is None else (-inner[0], -inner[1])
+    second = -1 if x.op() == ca.OP_SUB else 1
+    first, other = x.dep(0), x.dep(1)
+    if (inner := _rest(first, symbol, depth - 1)) is not None:
+        return inner[0], inner[1] + second * other
+    if (inner := _rest(other, symbol, depth - 1)) is not None:
+        return second * inner[0], first + second * inner[1]
+    return None
 
 
 def _linear(

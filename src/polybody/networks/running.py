@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.interrupts import LATER, imported, passed_on
+from polybody.interrupts import LATER, passed_on
 from polybody.kernels.locks import tracing
 from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.models import doubtful_loops
@@ -28,6 +28,7 @@ from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators.base import Options
 from polybody.simulation.moments import moment
+from polybody.simulation.roots import crossing
 from polybody.simulation.trajectory import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -200,9 +201,6 @@ class _Run:
         return min(found) if found else None
 
     def _root(self, system: System, which: int, low: float, high: float, dense: Any, step: Advance) -> float:
-        imported("scipy.optimize")
-        from scipy.optimize import brentq
-
         def value(t: float) -> float:
             y = step.y0 if t <= step.t0 else step.y1 if t >= step.t1 else dense(t)
             return float(self._watch(system, t, y)[which])
@@ -212,8 +210,7 @@ class _Run:
             return low
         if a == 0.0 or (a > 0) == (b > 0):
             return high
-        root: Any = brentq(value, low, high, xtol=1e-14 + 4e-16 * abs(high))
-        return float(root)
+        return crossing(value, low, high, 1e-14 + 4e-16 * abs(high))
 
     def _sharpened(self, system: System, step: Advance, t: float, which: int) -> tuple[float, int, Array]:
         """(time, which, state) of a crossing found on the interpolant, integrated there and corrected by secants."""

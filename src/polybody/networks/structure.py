@@ -117,7 +117,8 @@ def incidence(expressions: Sequence[Any], symbols: Sequence[Any]) -> list[set[in
 
     if not expressions or not symbols:
         return [set() for _ in expressions]
-    pattern = ca.jacobian(ca.vertcat(*expressions), ca.vertcat(*symbols)).sparsity()
+    # `jacobian` finds the pattern first, and takes a hundred times longer where a model's dynamics are in it.
+    pattern = ca.jacobian_sparsity(ca.vertcat(*expressions), ca.vertcat(*symbols))
     found: list[set[int]] = [set() for _ in expressions]
     for row, column in zip(*pattern.get_triplet(), strict=True):
         found[row].add(column)

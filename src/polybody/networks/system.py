@@ -7,7 +7,6 @@ that are numbers or expressions in time are part of the code.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
-from polybody.model.tracing import compiled
+from polybody.networks.calling import Called
 from polybody.networks.expressions import Text, casadi_functions
 from polybody.networks.reduction import Semiexplicit
 from polybody.networks.structure import Choice
@@ -106,10 +105,7 @@ class System:
         return ca.Function(name, [s], [ca.densify(ca.vertcat(*expressions, ca.SX(0, 1)))])
 
     def _kernel(self, name: str, expressions: list[Any], shape: tuple[int, ...]) -> Callable[[Array], Array]:
-        function = self.function(name, expressions)
-        key = hashlib.sha256(function.serialize().encode()).hexdigest()
-        kernel = compiled(name, [("s", function.size1_in(0))], [("r", shape)], lambda: function, key)
-        return kernel.call
+        return Called(name, self.function(name, expressions), shape)
 
     @cached_property
     @interruptible

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.interrupts import imported
 from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
 from polybody.simulation.integrators.base import LOOKS
 from polybody.simulation.moments import moment
+from polybody.simulation.roots import crossing
 
 Array = np.ndarray
 
@@ -92,17 +92,14 @@ def crosses(before: float, after: float, direction: int) -> bool:
 
 
 def root(function: Function, dense: Interpolant, low: float, high: float, at_low: float, step: Step) -> float:
-    """The first time, up to rounding, at which the function has reached zero (bisection and Brent by SciPy)."""
-    imported("scipy.optimize")
-    from scipy.optimize import brentq
+    """The first time, up to rounding, at which the function has reached zero (`roots`)."""
 
     def value(t: float) -> float:
         return at_low if t == low else function(t, step.y1 if t >= step.t1 else dense(t))
 
     if value(high) == 0.0:
         return high
-    found: Any = brentq(value, low, high, xtol=1e-14 + 4e-16 * abs(high))
-    return float(found)
+    return crossing(value, low, high, 1e-14 + 4e-16 * abs(high))
 
 
 __all__ = ["Event", "Function", "Happening", "crosses", "first_crossing"]
