@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from polybody.simulation import lanes
 
 Q0 = np.full(6, 0.3)
 
@@ -112,8 +113,11 @@ def test_the_error_of_a_run_carries_the_runs_before_it(variant: pb.Model) -> Non
     assert kept.q.shape == (len(kept), 3, 6)
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
-def test_runs_side_by_side_are_the_separate_runs(variant: pb.Model, method: str) -> None:
+@pytest.mark.parametrize(("method", "few"), [("rk4", 4_000), ("rk4", 0), ("semi-implicit", 4_000)])
+def test_runs_side_by_side_are_the_separate_runs(
+    variant: pb.Model, method: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "FEW", few)  # the field alone, or whole steps
     p = np.array([[1.0, 0.05], [3.0, 0.1], [0.2, 0.0]])
     path = pb.paths.quintic(variant, Q0, np.zeros(6), 0.5)
     cases: list[tuple[Any, dict[str, Any]]] = [
@@ -133,7 +137,11 @@ def test_runs_side_by_side_are_the_separate_runs(variant: pb.Model, method: str)
             np.testing.assert_array_equal(runs[k].model.parameters.nominal, row)
 
 
-def test_lanes_that_reach_limits_are_made_by_themselves_and_floating_bases_stay_on_their_manifold() -> None:
+@pytest.mark.parametrize("few", [4_000, 0])
+def test_lanes_that_reach_limits_are_made_by_themselves_and_floating_bases_stay_on_their_manifold(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "FEW", few)
     build = pb.Builder("flap", gravity=(0, -9.81, 0))
     build.body("flap", 1.0, com=(0.25, 0, 0), inertia=(0.01, 0.02, 0.02))
     build.joint("hinge", "revolute", "world", "flap", limits=(-0.6, 0.6), damping=0.5)

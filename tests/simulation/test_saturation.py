@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polybody as pb
-from polybody.algebra.domains import domain
-from polybody.mechanism.saturation import drive_limits, saturated
+from polybody.algebra.domains import FloatDomain, domain
+from polybody.mechanism.saturation import DriveLimits, drive_limits, saturated
 
 
 def cart(**limits: float) -> pb.Model:
@@ -72,3 +72,21 @@ def test_zero_limits_say_nothing_and_the_law_is_one_text_for_all_domains() -> No
             assert float(traced(force, speed)) == pytest.approx(wanted, abs=1e-14)
             assert abs(wanted) <= 3.0
             assert wanted * speed <= 4.0 + 1e-12
+
+
+def test_numbers_that_no_limit_touches_are_left_and_all_others_are_those_of_the_text() -> None:
+    rng, changed = np.random.default_rng(0), 0
+    for _ in range(200):
+        n = 12
+        own = [np.where(rng.random(n) < 0.3, np.inf, rng.uniform(0.5, 2, n)) for _ in range(3)]
+        limits = DriveLimits(*own)
+        tau, v = rng.normal(scale=1.5, size=n), rng.normal(scale=1.2, size=n)
+        at = rng.integers(4, size=n)
+        tau = np.where(at == 0, np.where(np.isfinite(own[0]), own[0], 1.0), tau)  # at limits, and where they begin
+        v = np.where(at == 1, 0.9 * np.where(np.isfinite(own[1]), own[1], 1.0), v)
+        v = np.where(at == 2, np.nextafter(np.where(np.isfinite(own[1]), 0.95 * own[1], 1.0), 9.0), v)
+        tau[rng.integers(n)], v[rng.integers(n)] = np.nan, 0.0
+        every = saturated(limits, tau, v, domain=FloatDomain())  # number by number
+        np.testing.assert_array_equal(saturated(limits, tau, v), every)
+        changed += int((every != tau).sum())
+    assert changed > 500

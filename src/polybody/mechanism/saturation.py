@@ -52,7 +52,7 @@ def drive_limits(mechanism: Mechanism) -> DriveLimits:
 def saturated(limits: DriveLimits, tau: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
     """(1) to (3) of joint forces that were asked for."""
     result, zero, one = tau.copy(), domain.const(0), domain.const(1)
-    for k in range(len(result)):
+    for k in range(len(result)) if domain is not FLOAT else _touched(limits, tau, v):
         force, F, P, V = result[k], limits.effort[k], limits.power[k], limits.velocity[k]
         if np.isfinite(F):
             most = domain.const(F)
@@ -69,6 +69,14 @@ def saturated(limits: DriveLimits, tau: Array, v: Array, *, domain: Domain = FLO
             force = domain.where(domain.less(zero, force * v[k]), force * left, force)
         result[k] = force
     return result
+
+
+def _touched(limits: DriveLimits, tau: Array, v: Array) -> list[int]:
+    """Where (1) to (3) may change numbers: of a robot that moves as it should, nowhere."""
+    power, V = tau * v, limits.velocity
+    with np.errstate(invalid="ignore"):
+        fast = np.isfinite(V) & (power > 0) & ~(np.abs(v) <= (1 - 2 * FALL) * V)
+    return np.flatnonzero(~(np.abs(tau) <= limits.effort) | ~(power <= limits.power) | fast).tolist()
 
 
 def force_bounds(limits: DriveLimits, v: Array) -> tuple[Array, Array]:

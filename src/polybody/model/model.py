@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from polybody.constraints.mobility import Mobility
 from polybody.description.records import Description
 from polybody.errors import InputError
+from polybody.garbage import uncollected
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.variation import Variation
 from polybody.model import configurations, drawing
@@ -631,7 +632,8 @@ class Model:
         called with a short text at each step. A model with loops returns its equations with multipliers, and
         `minimal()` in independent coordinates: see `symbolic.loops`.
         """
-        from polybody.symbolic import symbolic_model
+        with uncollected():  # SymPy's import is all that the first answer for a small model takes
+            from polybody.symbolic import symbolic_model
 
         options: dict[str, Any] = {"symbols": symbols, "joints": joints, "q": q, "p": p, "names": names}
         return symbolic_model(self.mechanism, self.constraints._plan, progress=progress, **options)

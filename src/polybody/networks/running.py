@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.garbage import uncollected
 from polybody.interrupts import LATER, passed_on
 from polybody.kernels.locks import tracing
 from polybody.networks.joint_laws import beyond_drives
@@ -74,7 +75,7 @@ def simulate_network(
     duration, begin = positive("duration", duration), number("start", start)
     initial = {**net.initial, **(initial or {})}
     laws = (limits, friction)
-    with tracing:
+    with tracing, uncollected():
         motion = passed_on(lambda: Motion(net, inputs, frozenset(initial), laws=laws))
     motion.restitution = number("restitution", restitution)
     if not 0 <= motion.restitution <= 1:
@@ -107,7 +108,8 @@ class _Run:
 
     def to_end(self, t: float, end: float, initial: dict[str, Any]) -> NetworkTrajectory:
         began = clock.perf_counter()
-        system, y = passed_on(lambda: self.motion.start(t, initial))
+        with uncollected():
+            system, y = passed_on(lambda: self.motion.start(t, initial))
         stopped = None
         if self.kept is None or self.kept[0] <= t:
             self._keep(t, system, y)

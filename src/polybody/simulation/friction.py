@@ -63,7 +63,9 @@ class Rubbing:
         """Friction at a speed of the slot, as a force on the slot."""
         if not self.factor:
             return 0.0
-        own = float(self.law.coulomb[self.k]) + float(stribeck_excess(self.law, self.k, self.factor * speed))
+        own, static = float(self.law.coulomb[self.k]), float(self.law.static[self.k])
+        if static != own:
+            own += float(stribeck_excess(self.law, self.k, self.factor * speed))
         return abs(self.factor) * (own + float(self.law.load[self.k]) * load)
 
 

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import warn
+from polybody.kernels import background
 from polybody.mechanism.columns import state_text
 from polybody.model.tracing import compiled
 from polybody.names import counted
+from polybody.properties import cached_property
 from polybody.simulation.audit import allowed_energy, energy_balance
 from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers.sampling import is_sampling
@@ -32,6 +34,8 @@ from polybody.simulation.stops import AT
 
 Array = np.ndarray
 METHODS = ("rk4", "semi-implicit")
+#: steps of all lanes together up to which no step is compiled for those of rk4
+FEW = 4_000
 #: numbers of one batch: states of all its steps are in memory at once
 MOST = 4_000_000
 
@@ -60,7 +64,9 @@ class Lanes:
         self.constants[:, end - values.shape[1] : end] = values
         table = np.column_stack([self.steps[:-1], np.diff(self.steps)]).ravel()
         singular = ~self.run.problem.model.engine.tree.well_conditioned(values)
-        kernel, each = self._kernel(count), max(1, MOST // (count * acting.size))
+        few = background.tier() != "optimised" and n * count <= FEW and self.run.method.name == "rk4"
+        kernel = self._by_field if few else self._kernel(count)
+        each = max(1, MOST // (count * acting.size))
         self.states = np.empty((n, len(self.kept), acting.size))
         try:
             for a in range(0, n, each):
@@ -83,6 +89,28 @@ class Lanes:
         sizes = (acting.size, len(acting.constants), 2)
         name = f"runs {run.method.name} {acting.key}"
         return engine.iterate(name, sizes, count, self._step, True)
+
+    def _by_field(self, y: Array, c: Array, table: Array) -> Array:
+        """The same steps (n, steps, size) by the field alone, which the record needs anyway: to trace and read a step
+        of four fields takes as long as some thousand of them."""
+        acting, mechanism = self.run.compiled.acting, self.run.compiled.acting.model.mechanism
+        row, count = acting.law.signals.row(0.0), len(table) // 2
+        turned = [slice(j.q.stop - 4, j.q.stop) for j in mechanism.independent_joints if j.nq != j.nv]
+        states = np.empty((len(y), count, acting.size))
+
+        def rate(y: Array, t: float) -> Array:
+            x = np.concatenate([y, np.full((len(y), 1), t)], axis=1)
+            return self._field(x, c, row)[0][:, : acting.size]
+
+        for step, (t, h) in enumerate(table.reshape(-1, 2).tolist()):
+            k1 = rate(y, t)
+            k2 = rate(y + h / 2 * k1, t + h / 2)
+            k3 = rate(y + h / 2 * k2, t + h / 2)
+            k4 = rate(y + h * k3, t + h)
+            y = states[:, step] = y + h / 6 * (k1 + 2 * (k2 + k3) + k4)
+            for part in turned if acting.curved else ():  # `unit`
+                y[:, part] /= np.sqrt(np.einsum("ni,ni->n", y[:, part], y[:, part]))[:, None]
+        return states
 
     def _step(self) -> Any:
         """casadi.Function (y, c, [t, h]) -> y after one step."""
@@ -129,15 +157,20 @@ class Lanes:
     def _record(self) -> None:
         acting, problem = self.run.compiled.acting, self.run.problem
         n, nv, t = self.done, problem.nv, self.steps[self.kept]
-        inputs = [("x", acting.size + 1), ("c", len(acting.constants)), ("row", acting.law.signals.rows.shape[1])]
-        results = [("rate", (acting.size + 1,)), ("told", (acting.recorded + 2,))]
-        key = f"{acting.key}:{problem.model.engine.tree.source.digest}"
-        field = compiled("simulate rate", inputs, results, lambda: acting.function("field"), key)
         times = np.broadcast_to(t[None, :, None], (n, len(t), 1))
         x = np.concatenate([self.states[:n], times], axis=-1)
-        rate, told = field(x, self.constants[:n, None], acting.law.signals.row(0.0))
+        rate, told = self._field(x, self.constants[:n, None], acting.law.signals.row(0.0))
         self.t, self.a, self.tau = t, rate[..., problem.nq : problem.nq + nv], told[..., :nv]
         self._warn_of_energy()
+
+    @cached_property
+    def _field(self) -> Any:
+        """(x, c, row) -> (rate, what is recorded)."""
+        acting = self.run.compiled.acting
+        inputs = [("x", acting.size + 1), ("c", len(acting.constants)), ("row", acting.law.signals.rows.shape[1])]
+        results = [("rate", (acting.size + 1,)), ("told", (acting.recorded + 2,))]
+        key = f"{acting.key}:{self.run.problem.model.engine.tree.source.digest}"
+        return compiled("simulate rate", inputs, results, lambda: acting.function("field"), key)
 
     def _warn_of_energy(self) -> None:
         """Say which runs' energy is off, as each run would by itself."""

@@ -227,7 +227,9 @@ def prepared(
         run.compiled.foresee(switches.functions())
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.states.is_regular(start, y):
-        model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused
+        # A singular state is reported, or refused. Without loops that does not depend on friction, and the run's own
+        # code, without dry friction, is wanted anyway.
+        (model if problem.loops else problem.model).forward_dynamics(q, v, np.zeros(model.nv))
     run.start, run.end = start, end
     return run, y, end, said
 
