@@ -15,7 +15,7 @@ import polybody as pb
 from mechanisms import descriptions, random_tree
 from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.mechanism_file.reader import read_mechanism, scan_mechanism, schema
-from polybody.description.mechanism_file.writer import mechanism_text
+from polybody.description.mechanism_file.writer import mechanism_text, quoted
 from polybody.description.reading import read_description, shipped_models, write_description
 from polybody.description.records import Body, Description, Joint, Visual, frozen_array, same_description
 from polybody.description.units import ANGLE, LENGTH, MASS, quantity
@@ -262,3 +262,13 @@ def test_constants_with_units_stand_only_where_their_dimension_may(
         return
     with pytest.raises(pb.InputError, match=message):
         pb.load(path)
+
+
+def test_names_in_quotes_are_what_yaml_writes() -> None:
+    rng = np.random.default_rng(2)
+    letters = [*map(chr, range(32, 127)), "\t", "\n", "\x7f", "é", "\u2028", "\\", '"', "'", "\0"]
+    texts = ["", " ", "a b", "file:///a/b%20c.stl", "# no", "x" * 5_000 + " y", *letters]
+    texts += ["".join(rng.choice(letters, 12)) for _ in range(500)]
+    for text in texts:
+        assert quoted(text) == yaml.safe_dump(text, default_style='"', allow_unicode=True, width=2**20).rstrip("\n")
+        assert yaml.safe_load(f"{{mesh: {quoted(text)}}}") == {"mesh": text}

@@ -10,12 +10,14 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+import polybody as pb
 from pinocchio_bridge import robot_file
 from polybody.errors import InputError
+from polybody.mechanism.kinematics import body_poses
 from polybody.studio.stage import collada
 from polybody.studio.stage.meshes import CREASE, ball, creased, hull_points, reduced, triangles, welded
-from polybody.studio.stage.shapes import Shape, hull, load_mesh, read_stl
-from polybody.studio.stage.stage import quaternions
+from polybody.studio.stage.shapes import Shape, find_mesh, hull, load_mesh, read_stl
+from polybody.studio.stage.stage import Stage, quaternions
 from polybody.studio.stage.welding import distinct, equal, keys
 from polybody.studio.viewer.posing import _angles, _quaternion
 
@@ -245,3 +247,41 @@ def test_points_of_the_hull_bound_a_moved_shape_along_the_axes() -> None:
     moved = points[np.unique(faces)] @ pose[:3, :3].T + pose[:3, 3]
     np.testing.assert_allclose(found.min(axis=0), moved.min(axis=0), atol=1e-12)
     np.testing.assert_allclose(found.max(axis=0), moved.max(axis=0), atol=1e-12)
+
+
+def test_meshes_are_found_in_the_folders_above_and_in_those_of_ros(tmp_path: Path, monkeypatch: Any) -> None:
+    package = tmp_path / "ws" / "arm"
+    for place in (package / "urdf", package / "meshes", tmp_path / "ros" / "hand"):
+        place.mkdir(parents=True)
+    source, upper = package / "urdf" / "arm.urdf", package / "meshes" / "upper.stl"
+    palm = tmp_path / "ros" / "hand" / "palm.stl"
+    for file in (source, upper, palm):
+        file.touch()
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
+    link = tmp_path / "linked.urdf"
+    link.symlink_to(source)
+    wanted = {"package://arm/meshes/upper.stl": upper, "../meshes/upper.stl": upper, upper.as_uri(): upper,
+              str(upper): upper, "package://hand/palm.stl": palm, "package://meshes/upper.stl": upper,
+              "package://arm/none.stl": None, "upper.stl": None, "": None}  # fmt: skip
+    for name, file in wanted.items():
+        for given in (source, link):
+            found = find_mesh(name, str(given))
+            assert (found is None) == (file is None), name
+            assert file is None or Path(str(found)).samefile(file), name
+    assert find_mesh("package://palm.stl", None) is None
+    monkeypatch.chdir(package / "meshes")
+    assert find_mesh("upper.stl", None) == "upper.stl"
+
+
+def test_stage_bounds_hold_every_configuration_shown() -> None:
+    for name in ("stewart", "stanford-arm", "humanoid"):
+        model = pb.load(name)
+        rng = np.random.default_rng(3)
+        shown = np.array([model.random_configuration(rng) for _ in range(4)])
+        stage, points = Stage(model, shown), [Stage(model, shown).figures[-1].hull]
+        for q in shown:
+            for figure, (R, p) in zip(stage.figures, body_poses(model.mechanism, q), strict=False):
+                points.append(figure.hull @ R.T + p)
+        every = np.concatenate(points)
+        np.testing.assert_allclose(stage.low, every.min(axis=0), atol=1e-12)
+        np.testing.assert_allclose(stage.high, every.max(axis=0), atol=1e-12)

@@ -56,8 +56,10 @@ SPARING: ContextVar[bool] = ContextVar("sparing", default=False)
 MOST_SPARED = 2048
 _ONCE: dict[tuple[str, str], int] = {}  # how often, by (digest of the mechanism, name), something was answered so
 MOST_ONCE = 4096
-#: Answers at single states that are read from the text: a kernel takes as long to be traced (measured: five to six)
-TIMES = 5
+#: Answers at single states that are read from the text: a kernel takes as long to be traced (measured: five to six).
+#: At a few states one reading takes half to two thirds of that, and no compilation follows: the energies of one run are
+#: asked for by its audit and by what is shown of it.
+TIMES, FEW_TIMES = 5, 3
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -169,11 +171,11 @@ class TreeEngine:
         """The answer at one state (n,), or at a few (states, n), where no second one may be asked for: by its text on
         numbers, unless code is at hand.
 
-        None where it has been asked for `TIMES` times, and for a few states when it is not the first time: a kernel is
-        worth its compilation by then.
+        None where it has been asked for `TIMES` times, or `FEW_TIMES` at a few states: a kernel is worth its
+        compilation by then.
         """
         results = self.results(quantity)
-        times = TIMES if arrays[0].ndim == 1 else 1
+        times = TIMES if arrays[0].ndim == 1 else FEW_TIMES
         if not self.spares(quantity.name, quantity.inputs(self.sizes()), results, times):
             return None
         if self.is_long or composition(self, quantity) is not None or self._by_text(quantity):
@@ -247,6 +249,8 @@ class TreeEngine:
             self._refuse_singular()
         key = _key("together " + " ".join(x.name for x in asked), dtype)
         if key not in self._kernels:
+            if SPARING.get() and not self._asked(key):  # each by its text
+                return None
             self._kernels[key] = joint_kernel(self, asked, dtype)
         return self._kernels[key]
 

@@ -105,10 +105,11 @@ def channels(model: Model, work: bool = False) -> list[Channel]:
 
 
 def tables(
-    model: Model, q: Array, v: Array, a: Array | None, tau: Array | None, work: Array | None = None
-) -> dict[str, Array]:
+    model: Model, q: Array, v: Array, a: Array | None, tau: Array | None, work: Array | None = None,
+    energies: tuple[Array, Array] | None = None,
+) -> dict[str, Array]:  # fmt: skip
     """{channel: (n, items)} at states (n, …); what is not given is not reported."""
-    kinetic, potential = model.energy(q, v)
+    kinetic, potential = model.energy(q, v) if energies is None else energies
     energy = [kinetic, potential, kinetic + potential, *([] if work is None else [work])]
     found = {"positions": q, "velocities": v, "energy": np.stack(energy, axis=-1)}
     if a is not None:

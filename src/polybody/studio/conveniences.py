@@ -8,11 +8,13 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from polybody.errors import InputError
 from polybody.model.model import Model
+from polybody.model.tree_engine import sparing
 from polybody.names import counted
 from polybody.simulation import Trajectory
 from polybody.studio.record import Record, from_trajectory
@@ -74,22 +76,30 @@ def render(path: str | os.PathLike[str], *things: Any, **options: Any) -> Path:
     return to_file(model, path, records, **options)
 
 
+def _once(run: Trajectory) -> AbstractContextManager[None]:
+    """What is shown of a run is asked for once: trees answer by their texts on numbers, and trace no kernels for it."""
+    return nullcontext() if run.model.mechanism.constrained else sparing()
+
+
 def run_plot(run: Trajectory, quantity: str, path: Any) -> Any:
     from polybody.studio.plots import plotted
 
-    return plotted(from_trajectory(run), quantity, path)
+    with _once(run):
+        return plotted(from_trajectory(run), quantity, path)
 
 
 def run_save(run: Trajectory, folder: Any, force: bool) -> Path:
     from polybody.studio.results import write_run
 
-    return write_run(from_trajectory(run), folder, force=force)
+    with _once(run):
+        return write_run(from_trajectory(run), folder, force=force)
 
 
 def run_report(run: Trajectory, path: Any) -> Path:
     from polybody.studio.report import write_report
 
-    return write_report(from_trajectory(run), path)
+    with _once(run):
+        return write_report(from_trajectory(run), path)
 
 
 def run_view(run: Trajectory, *others: Trajectory, port: int, browser: bool) -> Any:
@@ -99,7 +109,8 @@ def run_view(run: Trajectory, *others: Trajectory, port: int, browser: bool) -> 
 def run_share(run: Trajectory, path: Any) -> Path:
     from polybody.studio.sharing import write_page
 
-    return write_page(path, run.model, [from_trajectory(run)], [run.model.name])
+    with _once(run):
+        return write_page(path, run.model, [from_trajectory(run)], [run.model.name])
 
 
 def run_animate(run: Trajectory, path: Any, **options: Any) -> Path:

@@ -42,9 +42,20 @@ class Record:
         return [*channels(self.model, self.work is not None), *(channel for channel, _ in self.more)]
 
     def tables(self, keep: Any = slice(None)) -> dict[str, Array]:
-        """{channel: (n, items)} at the states `keep`."""
+        """{channel: (n, items)} at the states `keep`; those of all states are kept for the next who asks."""
+        if isinstance(keep, slice) or "every_table" in self.__dict__:
+            return {key: table[keep] for key, table in self.every_table.items()}
+        return self._tables(keep)
+
+    @cached_property
+    def every_table(self) -> dict[str, Array]:
+        return self._tables(slice(None))
+
+    def _tables(self, keep: Any) -> dict[str, Array]:
         work = None if self.work is None else self.work[keep]
-        own = tables(self.model, self.q[keep], self.v[keep], self.accelerations[keep], self.tau[keep], work)
+        kinetic, potential = self.energies
+        energies = kinetic[keep], potential[keep]
+        own = tables(self.model, self.q[keep], self.v[keep], self.accelerations[keep], self.tau[keep], work, energies)
         return own | {channel.key: table[keep] for channel, table in self.more}
 
     @cached_property

@@ -15,10 +15,10 @@ from polybody.model.model import Model
 from polybody.studio.channels import holding
 from polybody.studio.record import Record
 from polybody.studio.viewer.analyses import mobility_motions
+from polybody.studio.viewer.beginning import page_content, require_packages
 from polybody.studio.viewer.content import state_content, with_meshes
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.pack import compressed
-from polybody.studio.viewer.serve import page_content, require_packages
 
 #: triangles of a page that is sent around: meshes of files are often far finer than a screen shows
 MOST_FACES = 120_000

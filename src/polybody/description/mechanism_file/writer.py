@@ -196,6 +196,8 @@ def _visual(body: str, visual: Visual) -> str:
 
 def quoted(value: str) -> str:
     """Always in quotes: safe inside flow style."""
+    if value.isascii() and value.isprintable() and not {'"', "\\"} & set(value):  # nothing to escape: most names are so
+        return f'"{value}"'
     import yaml
 
     return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**20).rstrip("\n")
@@ -305,4 +307,4 @@ def _loop(loop: Loop) -> dict[str, str | None]:
     }
 
 
-__all__ = ["mechanism_text"]
+__all__ = ["mechanism_text", "quoted"]

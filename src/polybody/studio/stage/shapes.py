@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def body_shapes(model: Model, size: float) -> list[list[Shape]]:
     if missing:
         listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         warn(f"unreadable meshes are drawn as labelled boxes: {listed}")
-    made = made_shapes(model, size)
+    made = made_shapes(model, size, {index for index, own in enumerate(result) if not own})
     return [own or stand_in for own, stand_in in zip(result, made, strict=True)]
 
 
@@ -95,15 +94,24 @@ def find_mesh(name: str | None, source: str | None) -> str | None:
         from urllib.request import url2pathname  # with all of HTTP: 40 ms that most models can do without
 
         name = url2pathname(name.removeprefix("file://"))
-    above = [] if source is None else list(Path(source).resolve().parents)
+    above = [] if source is None else _above(os.path.realpath(source))
     if not name.startswith("package://"):
-        places = [Path(name), *([above[0] / name] if above else [])]
+        places = [name, *([os.path.join(above[0], name)] if above else [])]
     else:
         rest = name.removeprefix("package://")
-        roots = [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
-        places = [root / rest for root in (*above, *roots)]
-        places += [root / rest.partition("/")[2] for root in above if root.name == rest.partition("/")[0]]
-    return next((str(place) for place in places if os.path.isfile(place)), None)
+        package, _, inside = rest.partition("/")
+        roots = [p for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+        places = [os.path.join(root, rest) for root in (*above, *roots)]
+        places += [os.path.join(root, inside) for root in above if os.path.basename(root) == package]
+    return next((place for place in places if os.path.isfile(place)), None)
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a file is in, the nearest first: `Path.parents` takes ten times as long."""
+    found = [os.path.dirname(path)]
+    while (further := os.path.dirname(found[-1])) != found[-1]:
+        found.append(further)
+    return found
 
 
 def read_stl(path: str) -> Corners | None:
@@ -155,8 +163,9 @@ def extent(model: Model, configurations: Array) -> tuple[Array, float]:
     return (low + high) / 2, max(0.05, float(np.max(high - low)))
 
 
-def made_shapes(model: Model, size: float) -> list[list[Shape]]:
-    """Rods from each body's origin to what it carries, a plate where it joins three others, a marker at each joint."""
+def made_shapes(model: Model, size: float, wanted: set[int]) -> list[list[Shape]]:
+    """Of the bodies wanted: rods from the origin to what one carries, a plate where it joins three others, a marker at
+    each joint."""
     m = model.mechanism
     rods = 0.02 * size
     ground = len(m.bodies)
@@ -165,6 +174,8 @@ def made_shapes(model: Model, size: float) -> list[list[Shape]]:
     for joint in m.joints:
         if joint.kind != "floating":
             ends[ground if joint.parent == GROUND else joint.parent].append(np.asarray(joint.position))
+        if joint.index not in wanted:
+            continue
         result[joint.index].append(joint_shape(joint, rods))
         if joint.kind == "prismatic":
             add_guide(result[joint.index], joint, rods, size)
@@ -179,6 +190,8 @@ def made_shapes(model: Model, size: float) -> list[list[Shape]]:
         if frame.body != GROUND and frame.name not in links:
             ends[frame.body].append(np.asarray(frame.position))
     for index, points in enumerate(ends[:-1]):
+        if index not in wanted:
+            continue
         color = PALETTE[index % len(PALETTE)]
         add_plate(result[index], [np.zeros(3), *points] if m.joints[index].kind != "floating" else points, rods, color)
         for point in points:

@@ -18,6 +18,7 @@ import numpy as np
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
+from polybody.model.tree_engine import sparing
 from polybody.properties import cached_property
 from polybody.studio.stage.loads import Loads
 from polybody.studio.stage.meshes import Triangles, corners, hull_points, triangles
@@ -116,9 +117,15 @@ class Stage:
 
     def _bounds(self, shown: Array) -> tuple[Array, Array, float]:
         points = [self.figures[-1].hull]
-        for q in shown:  # few: their kernel would be compiled for as long as all else takes
-            for figure, (R, p) in zip(self.figures, kinematics.body_poses(self.model.mechanism, q), strict=False):
-                points.append(figure.hull @ R.T + p)
+        if len(shown) > 1:
+            with sparing():  # a kernel of theirs would be compiled for as long as all else takes
+                T = self.matrices(shown)
+        else:
+            T = np.tile(np.eye(4), (1, len(self.figures) - 1, 1, 1))
+            for k, (R, p) in enumerate(kinematics.body_poses(self.model.mechanism, shown[0])):
+                T[0, k, :3, :3], T[0, k, :3, 3] = R, p
+        for k, figure in enumerate(self.figures[:-1]):
+            points += list(figure.hull @ T[:, k, :3, :3].swapaxes(1, 2) + T[:, k, None, :3, 3])
         every = np.concatenate([p for p in points if len(p)] or [np.zeros((1, 3))])
         return every.min(axis=0), every.max(axis=0), float((every @ self.up).min())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import socket
 import threading
@@ -13,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.studio.record import Record
-from polybody.studio.stage.stage import Stage
-from polybody.studio.viewer.content import posed_content, require_one_model, runs_content, with_meshes
+from polybody.studio.viewer.beginning import page_content, require_packages
+from polybody.studio.viewer.content import with_meshes
 from polybody.studio.viewer.guard import Guard
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.hub import Hub
 from polybody.studio.viewer.live import Live
 from polybody.studio.viewer.pack import compressed
-from polybody.studio.viewer.posing import Posing
 from polybody.studio.viewer.session import Session
 
 HOST = "127.0.0.1"
@@ -38,19 +36,6 @@ def free_port(wanted: int, tries: int = 50) -> int:
             probe.bind((HOST, port))
             return port
     raise InputError(f"no free port from {wanted} to {wanted + tries - 1}: give another with --port")
-
-
-def require_packages() -> None:
-    """The page reads meshes and talks over websockets with packages of the extra `viewer`.
-
-    Whether they are there is asked without importing them: trimesh takes longer than all else of a page, and many
-    models have no mesh that needs it.
-    """
-    missing = [name for name in ("trimesh", "websockets") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise PolybodyError(
-            f"the page needs a package that is not installed ({missing[0]}): pip install 'polybody[viewer]'"
-        )
 
 
 class Later:
@@ -110,26 +95,6 @@ class Viewer:
         self.hub.close()
 
 
-def page_content(
-    model: Model, records: Sequence[Record], names: Sequence[str] | None = None, q: Any = None,
-    most_faces: int = 400_000,
-) -> tuple[Stage, Posing, Callable[[], dict[str, Any]]]:  # fmt: skip
-    """The stage, the coordinates and what the page is given, of a model in the configuration that it has now.
-
-    Forces and energies of a model at rest are computed when the page asks: their kernels take as long as all before.
-    """
-    if records:
-        called = [f"run {k + 1}" for k in range(len(records))] if names is None else list(names)
-        require_one_model(records, called)
-        stage = Stage(model, np.concatenate([record.q for record in records]), most_faces)
-        posing = Posing(model, stage.size, records[0].q[0])
-        content = runs_content(stage, records, called)  # which warns of what cannot be shown
-        return stage, posing, lambda: content
-    first = Posing(model, 1.0, q)
-    stage = Stage(model, first.q[None], most_faces)
-    return stage, Posing(model, stage.size, first.q), lambda: posed_content(stage, Posing(model, stage.size, first.q))
-
-
 def serve(
     model: Model, record: Record | Sequence[Record] | None = None, port: int = 8080, say: Callable[[str], None] = print,
     **options: Any,
@@ -148,4 +113,4 @@ def serve(
         viewer.close()
 
 
-__all__ = ["HOST", "Viewer", "free_port", "page_content", "serve"]
+__all__ = ["HOST", "Viewer", "free_port", "serve"]
