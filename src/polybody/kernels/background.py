@@ -121,7 +121,30 @@ def tier() -> str:
     chosen = os.environ.get("POLYBODY_TIER") or "auto"
     if chosen not in TIERS:
         raise InputError(f"POLYBODY_TIER is {chosen!r}; expected {', '.join(TIERS[:-1])} or {TIERS[-1]}")
-    return chosen
+    return "optimised" if chosen == "auto" and True in _asked.values() else chosen
+
+
+def is_repeatable() -> bool:
+    """Whether only such ways may answer as give the same bits whatever has been compiled, or asked for, before.
+
+    Interpreted and compiled kernels are such; reading equations in NumPy is not, which rounds products and sums apart.
+    """
+    return bool(_asked) or tier() == "optimised"
+
+
+_asked: dict[object, bool] = {}  # of each that is under way: whether it waits for compiled code
+
+
+@contextlib.contextmanager
+def repeatable(compiled: bool = False) -> Iterator[None]:
+    """What is computed inside, in any thread, does not depend on what the cache holds (`is_repeatable`); `compiled` to
+    wait for machine code as the tier "optimised" does."""
+    mark = object()
+    try:
+        _asked[mark] = compiled
+        yield
+    finally:
+        _asked.pop(mark, None)
 
 
 def submit(name: str, job: Job) -> None:
@@ -204,4 +227,4 @@ atexit.register(_stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
-__all__ = ["answering", "building", "submit", "tier", "wait", "wake"]
+__all__ = ["answering", "building", "is_repeatable", "repeatable", "submit", "tier", "wait", "wake"]

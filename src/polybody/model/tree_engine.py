@@ -202,7 +202,7 @@ class TreeEngine:
         if name in self._kernels or self._asked(name) >= times:
             return False
         ports = [*inputs, *self.source.inputs]
-        return background.tier() != "optimised" and not is_on_disk(name, ports, results, self.source.digest)
+        return not background.is_repeatable() and not is_on_disk(name, ports, results, self.source.digest)
 
     def _asked(self, name: str) -> int:
         """How often this was asked before of the mechanism, at any values of its parameters."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def table_of(columns: dict[str, Any]) -> pa.Table:
         if name == "error":
             count = len(columns["case"])
             texts = [values.get(k) for k in range(count)] if values else None
-            arrays.append(pa.nulls(count, pa.string()) if texts is None else pa.array(texts, pa.string()))
+            arrays.append(pa.nulls(count, pa.string()) if texts is None else _texts(texts))
             fields.append(pa.field(name, pa.string()))
             continue
         array = np.arange(values.start, values.stop) if isinstance(values, range) else np.asarray(values)
@@ -83,6 +83,16 @@ def _dense(x: Array, kind: str) -> Array:
     found = memory.empty(x.shape, wanted)
     found[...] = x
     return found
+
+
+def _texts(texts: Sequence[str | None]) -> Any:
+    """Arrow's array of texts, None where there is none: the bytes of all, where each begins, a bit for each."""
+    pa = arrow()
+    parts = [(text or "").encode() for text in texts]
+    begins = np.cumsum([0, *map(len, parts)], dtype=np.int32)
+    told = np.packbits([text is not None for text in texts], bitorder="little")
+    buffers = [pa.py_buffer(told), pa.py_buffer(begins), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def _numbers(dense: Array, kind: Any) -> Any:

@@ -141,8 +141,14 @@ def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: in
 def _begin(job: Job, form: str | None, driver: Connection) -> None:
     global _job, _form
     _job, _form = job, form
-    os.environ.setdefault("POLYBODY_TIER", "optimised")
+    _wait_for_code()
     Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _wait_for_code() -> None:
+    """Kernels that the driver did not need are compiled before they answer, unless the user chose otherwise."""
+    if (os.environ.get("POLYBODY_TIER") or "auto") == "auto":
+        os.environ["POLYBODY_TIER"] = "optimised"
 
 
 def _end_with(driver: Connection) -> None:
@@ -287,7 +293,7 @@ def _on_node(key: str, parts: list[Any], index: int, form: str | None) -> Result
 
         from polybody.kernels import cache
 
-        os.environ.setdefault("POLYBODY_TIER", "optimised")
+        _wait_for_code()
         job, codes = ray.get(parts)
         for digest, kind, facts, code in codes:
             if not (cache.folder() / (digest + kind)).exists():
@@ -328,14 +334,15 @@ def on_ray(job: Job, indices: Sequence[int], cluster: str, form: str | None) -> 
 
 
 def executor_of(
-    workers: int | None, cluster: str | None, lanes: bool
+    workers: int | None, cluster: str | None, lanes: bool, chunks: int
 ) -> tuple[Callable[..., Iterator[Result]], Any]:
-    """(the generator, its last argument): lanes run here unless a number of workers or a cluster is given."""
+    """(the generator, its last argument): lanes, and what is one chunk, run here unless a number of workers or a
+    cluster is given."""
     if cluster is not None:
         if workers is not None:
             raise InputError("give workers for processes of this machine, or a cluster; not both")
         return on_ray, cluster
-    count = (1 if lanes else cores()) if workers is None else workers
+    count = (1 if lanes or chunks == 1 else cores()) if workers is None else workers
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
         raise InputError(f"workers is {workers!r}; expected a whole number of at least 1")
     if count > 1:

@@ -14,7 +14,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import cases_of, whole
 from polybody.studies.dataset import FORMAT, FORMATS, Folder, Memory, arrow, read_table
-from polybody.studies.executors import connect, content_of, executor_of, processes
+from polybody.studies.executors import connect, content_of, executor_of, on_ray, processes
 from polybody.studies.reductions import check_keep
 from polybody.studies.results import StudyResults
 from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, varied_names
@@ -40,6 +39,7 @@ from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, varied_names
 Array = np.ndarray
 Progress = Callable[[int, int, int], None]
 BLOCK, LARGEST_CHUNK, CHUNK_BYTES = 256, 1 << 17, 12 << 20  # multiple and most cases, bytes of a chunk by default
+INTERPRETED = 1.0  # seconds that the rest of a study may take before compiled code is waited for
 OPTIONS = {
     "quantity": None, "rollout": ("steps", "dt", "method", "q0", "v0", "tau", "controller"),
     "simulate": ("duration", "q0", "v0", "controller", "method", "dt", "rtol", "atol", "sample", "limits", "max_steps"),
@@ -68,6 +68,7 @@ class Study:
     names results ("tau"), entries of them ("tau[1]") or reductions ("peak(tau)"); default: all.
     """
 
+    @background.repeatable()  # of the states that all cases share
     def __init__(
         self,
         model: Model | Callable[[dict[str, Any]], Model] | None,
@@ -153,10 +154,12 @@ class Study:
         arrow()
         if format not in FORMATS:
             raise InputError(f"format is {format!r}{nearest(str(format), FORMATS)}; expected {' or '.join(FORMATS)}")
-        executor, last = executor_of(workers, cluster, self.task.in_lanes and self.template is None)
+        executor, last = self._executor(workers, cluster)
         kept = Memory() if folder is None else Folder(folder, format)
-        with _optimised():
+        with background.repeatable():
+            begun = time.perf_counter()
             self._check_first()
+            took = time.perf_counter() - begun
             if cluster is not None:
                 connect(cluster)
             facts = self.facts()
@@ -171,7 +174,12 @@ class Study:
                     missing.append(k)
             if finished and not resume:
                 raise InputError(f"{folder}: has {finished} finished cases; resume the study, or choose another folder")
+            workers_wait = executor in (processes, on_ray)  # for code that they would make each for itself
+            compiled = bool(missing) and (workers_wait or self._is_long(len(self) - finished, took))
+            if compiled:
+                background.wait()
             made = executor(self.job, missing, last, kept.form)
+            before, begun = finished, time.perf_counter()
             try:
                 for index, content, errors in made:
                     kept.write(digest, index, content)
@@ -179,6 +187,10 @@ class Study:
                     finished, failed = finished + end - first, failed + errors
                     if progress is not None:
                         progress(finished, len(self), failed)
+                    left = (time.perf_counter() - begun) * (len(self) - finished) / (finished - before)
+                    if left > INTERPRETED and not compiled:
+                        background.wait()
+                        compiled = True
             finally:
                 made.close()  # type: ignore[attr-defined]
         return StudyResults(kept)
@@ -189,9 +201,10 @@ class Study:
         Samples grow to a whole chunk, or until they take a part of `seconds`; the estimate is for as many threads or
         processes as `run` would use. One process is started to know how long that takes.
         """
-        executor, count = executor_of(workers, None, self.task.in_lanes and self.template is None)
-        with _optimised(), threads(1):
+        executor, count = self._executor(workers, None)
+        with background.repeatable(compiled=True), threads(1):
             self._check_first()
+            background.wait()  # kernels that were made before may be interpreted
             rate, size = self._timed(seconds)
             start = self._start() if executor is processes else 0.0
         used = max(min(count, self.cases.chunks), 1)
@@ -287,6 +300,25 @@ class Study:
             if wanted is not None and sizes[name] not in (1, wanted):
                 raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; expected 1 or {wanted}")
 
+    def _is_long(self, cases: int, first: float) -> bool:
+        """Whether so many cases that are lanes are worth waiting for compiled code, which no thread delays meanwhile.
+
+        `first` is how long the first case took, code and all. It is computed once more, by code that is there.
+        """
+        if not self.task.in_lanes or self.template is not None:
+            return False
+        if first > 3 * INTERPRETED:  # not only because it was traced
+            return True
+        from polybody.kernels.target import host
+
+        begun = time.perf_counter()
+        self.job.compute(0, self.cases.single)
+        return (time.perf_counter() - begun) * cases / host().lanes > INTERPRETED
+
+    def _executor(self, workers: int | None, cluster: str | None) -> tuple[Callable[..., Iterator[Any]], Any]:
+        """Who computes, and with how many."""
+        return executor_of(workers, cluster, self.task.in_lanes and self.template is None, self.cases.chunks)
+
     def _lanes_of_a_chunk(self) -> int:
         """Cases of a chunk where none is given: by the model, the quantity and the number of cases, nothing else.
 
@@ -302,22 +334,9 @@ class Study:
     def _check_first(self) -> None:
         """The first case, so that what cannot work for any says so before anything is computed."""
         found = self.job.compute(0, self.cases.single)
-        background.wait()  # kernels of a first call may be interpreted
         wrong = found["error"].get(0, "")
         if "keep has" in wrong:
             raise InputError(wrong.partition(": ")[2])
-
-
-@contextmanager
-def _optimised() -> Iterator[None]:
-    """Kernels are compiled before they answer, so that results do not depend on when a compiler is ready."""
-    before = os.environ.get("POLYBODY_TIER")
-    os.environ.setdefault("POLYBODY_TIER", "optimised")
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("POLYBODY_TIER", None)
 
 
 def _varied(model: Model | None, names: Sequence[str], kind: str) -> Model | None:

@@ -240,15 +240,11 @@ class Compiled:
 
     def freeze(self, functions: list[tuple[Any, int]]) -> bool:
         """Have the field that knows of held joints serve, also where none comes to be held, unless that of free ones is
-        there: one of them is traced, not both. False where joints cannot be held, or code is to be waited for."""
-        if self._rolled or not self._possible.slots:
+        there: one of them is traced, not both. False where joints cannot be held, or where the last digits of a run,
+        in which the two differ, must not tell what was compiled before."""
+        if self._rolled or not self._possible.slots or background.is_repeatable():
             return False
-        loose, frozen = (
-            is_at_hand(self._parts(self._held_acting(replace(self._possible, frozen=held)), NOTHING))
-            for held in (False, True)
-        )
-        if background.tier() == "optimised" and not frozen:
-            return False
+        loose = is_at_hand(self._parts(self._held_acting(replace(self._possible, frozen=False)), NOTHING))
         self._stays_frozen = True
         self.begin(functions)
         self._stays_frozen = not loose
@@ -474,7 +470,7 @@ class Compiled:
             if step.across:  # what comes behind it is for compiled code again
                 return
             late = count > PATIENCE and time.perf_counter() - begun > PATIENT
-            if late and background.tier() != "optimised":  # studies must not depend on the clock
+            if late and not background.is_repeatable():  # studies must not depend on the clock
                 return
 
     def _chunk(
