@@ -15,13 +15,18 @@ UNFINISHED = ".part"  # how a file's name ends while it is written
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Put the text (UTF-8) at `path`."""
+    write_whole(path, text.encode())
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put the bytes at `path`, with the permissions that the file has, or a new one gets."""
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if path.is_dir():
         raise InputError(f"{path}: is a folder; the path of a file is expected")
     try:
-        write_bytes(path, text.encode(), _mode(path))
+        write_bytes(path, content, _mode(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
@@ -63,4 +68,4 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["UNFINISHED", "write_beside", "write_bytes", "write_stream", "write_text"]
+__all__ = ["UNFINISHED", "write_beside", "write_bytes", "write_stream", "write_text", "write_whole"]

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,33 @@ def test_run_plots_itself(run: pb.Trajectory, tmp_path: Path) -> None:
         run.plot("force")
     with pytest.raises(pb.InputError, match=r"\.png, \.svg"):
         run.plot("forces", tmp_path / "x.bmp")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_a_plot_that_is_interrupted_leaves_the_file_as_it_was(
+    run: pb.Trajectory, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    path = tmp_path / f"forces.{kind}"
+    run.plot("forces", path)
+    before = path.read_bytes()
+    assert before.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+
+    def interrupted(figure: Figure, target: Any, **options: Any) -> None:
+        stream = open(target, "wb") if isinstance(target, str | Path) else target  # noqa: SIM115
+        stream.write(b"half")
+        stream.flush()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Figure, "savefig", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.plot("forces", path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    monkeypatch.undo()
+    with pytest.raises(pb.InputError, match="does not exist"):
+        run.plot("forces", tmp_path / "nowhere" / f"x.{kind}")
 
 
 def test_run_saves_and_reads_back(run: pb.Trajectory, tmp_path: Path) -> None:

@@ -127,3 +127,53 @@ def test_reduced_mesh_keeps_its_box_and_its_area_nearly() -> None:
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
 
     assert area(small) == pytest.approx(4 * np.pi, rel=0.05)
+
+
+def test_lines_of_the_floor_are_at_whole_cells_within_its_disc_and_each_fifth_is_thicker(swing: Record) -> None:
+    stage = Stage(swing.model, swing.q)
+    raster = Raster(stage, 64, 48)
+    middle, radius, cell = np.array([0.2, -0.1, 0.05]), 2.0, 0.25
+    places = cell * np.arange(-9, 10)
+    try:
+        quads, shades, seen = raster._grid_lines(raster.across, raster.ahead, places, middle, radius, cell)
+    finally:
+        raster.close()
+    assert quads.shape == (19, 24, 4, 3)
+    assert shades.shape == (19, 24, 4)
+    np.testing.assert_array_equal(seen, np.abs(places - middle @ raster.across) < 0.9 * radius)
+    across = (quads @ raster.across)[seen]
+    np.testing.assert_allclose(across.mean(axis=(1, 2)), places[seen], atol=1e-12)
+    thick = np.ptp(across, axis=(1, 2))
+    fifth = np.arange(-9, 10)[seen] % 5 == 0
+    assert thick[fifth].min() > 2 * thick[~fifth].max() > 0
+    far = np.linalg.norm((quads - middle)[seen] @ np.column_stack([raster.across, raster.ahead]), axis=-1)
+    assert 0.8 * radius < far.max() <= 0.9 * radius + thick.max()
+    np.testing.assert_allclose((quads - middle) @ stage.up, -0.8e-3 * stage.size, atol=1e-12)
+    wanted = 230 * np.maximum(0, 1 - (far / (0.9 * radius)) ** 1.5)
+    np.testing.assert_allclose(shades[seen], wanted, atol=2.0)  # of the line's middle
+    ends = quads[seen][:, :, 1] - quads[seen][:, :, 0]
+    assert (ends @ raster.ahead > 0).all()  # pieces follow each other
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".jpeg"])
+def test_a_picture_is_what_the_raster_drew_and_is_put_in_place_whole(
+    swing: Record, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = render(swing.model, tmp_path / f"swing{suffix}", [swing], size=(120, 90), at=0.5)
+    stage = Stage(swing.model, swing.q)
+    raster = Raster(stage, 120, 90)
+    try:
+        wanted = raster.picture(swing.q[10]).astype(int)
+    finally:
+        raster.close()
+    assert np.abs(np.asarray(opened(path).convert("RGB")).astype(int) - wanted).mean() <= 3 * (suffix != ".png")
+    before = path.read_bytes()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        render(swing.model, path, [swing], size=(60, 40), at=0.0)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]

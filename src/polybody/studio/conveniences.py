@@ -73,32 +73,33 @@ def render(path: str | os.PathLike[str], *things: Any, **options: Any) -> Path:
     from polybody.studio.render import render as to_file
 
     model, records = _records(things)
-    return to_file(model, path, records, **options)
+    with _once(model):
+        return to_file(model, path, records, **options)
 
 
-def _once(run: Trajectory) -> AbstractContextManager[None]:
-    """What is shown of a run is asked for once: trees answer by their texts on numbers, and trace no kernels for it."""
-    return nullcontext() if run.model.mechanism.constrained else sparing()
+def _once(model: Model) -> AbstractContextManager[None]:
+    """What is shown is asked for once: trees answer by their texts on numbers, and trace no kernels for it."""
+    return nullcontext() if model.mechanism.constrained else sparing()
 
 
 def run_plot(run: Trajectory, quantity: str, path: Any) -> Any:
     from polybody.studio.plots import plotted
 
-    with _once(run):
+    with _once(run.model):
         return plotted(from_trajectory(run), quantity, path)
 
 
 def run_save(run: Trajectory, folder: Any, force: bool) -> Path:
     from polybody.studio.results import write_run
 
-    with _once(run):
+    with _once(run.model):
         return write_run(from_trajectory(run), folder, force=force)
 
 
 def run_report(run: Trajectory, path: Any) -> Path:
     from polybody.studio.report import write_report
 
-    with _once(run):
+    with _once(run.model):
         return write_report(from_trajectory(run), path)
 
 
@@ -109,7 +110,7 @@ def run_view(run: Trajectory, *others: Trajectory, port: int, browser: bool) -> 
 def run_share(run: Trajectory, path: Any) -> Path:
     from polybody.studio.sharing import write_page
 
-    with _once(run):
+    with _once(run.model):
         return write_page(path, run.model, [from_trajectory(run)], [run.model.name])
 
 

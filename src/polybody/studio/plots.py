@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.files import write_whole
 from polybody.names import nearest
 from polybody.studio.channels import Channel
 from polybody.studio.charts import MOST_LABELS, chart, colours
@@ -92,11 +94,10 @@ def drawn(make: Callable[[], Any], path: Any) -> Any:
         raise InputError(f"{path}: a plot is one of {', '.join(FORMATS)}")
     figure = make()
     if path is not None:
-        try:
-            with matplotlib.rc_context(STYLE):
-                figure.savefig(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+        packed = io.BytesIO()
+        with matplotlib.rc_context(STYLE):
+            figure.savefig(packed, format=Path(path).suffix[1:].lower())
+        write_whole(path, packed.getvalue())
     return figure
 
 

@@ -101,10 +101,10 @@ class Picture:
                     joint = "curve" if len(piece) < 400 else None  # corners are rounded one by one, in Python
                     pen.line((piece * whole).ravel().tolist(), fill=stroke.colour, width=_thick(stroke.width),
                              joint=joint)  # fmt: skip
-        path.write_bytes(_packed(np.asarray(image.reduce(FINER))))
+        path.write_bytes(png_bytes(np.asarray(image.reduce(FINER))))
 
 
-def _packed(pixels: Array) -> bytes:
+def png_bytes(pixels: Array, level: int = 1) -> bytes:
     """A PNG of pixels (rows, columns, 3).
 
     Rows are stored as differences to those above. Pillow tries five such filters on each row, for three times as long.
@@ -116,7 +116,7 @@ def _packed(pixels: Array) -> bytes:
     rows[0, 1:] = flat[0]
     np.subtract(flat[1:], flat[:-1], out=rows[1:, 1:])
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), level)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
     )
@@ -176,4 +176,4 @@ def _font(size: float, bold: bool) -> FreeTypeFont | ImageFont | Any:
     return ImageFont.load_default(size)
 
 
-__all__ = ["Line", "Picture", "Shape", "Words", "dashed", "width_of"]
+__all__ = ["Line", "Picture", "Shape", "Words", "dashed", "png_bytes", "width_of"]

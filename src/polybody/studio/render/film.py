@@ -10,6 +10,7 @@ the run.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
+from polybody.files import write_whole
 from polybody.model.model import Model
 from polybody.studio.record import Record
 from polybody.studio.render.raster import THEMES, Raster
 from polybody.studio.stage.stage import Stage
+from polybody.studio.strokes import png_bytes
 
 Array = np.ndarray
 FILMS = (".mp4", ".webm", ".gif", ".webp")
@@ -113,12 +116,15 @@ def _pictures(
 
 
 def _write_picture(path: Path, picture: Array) -> None:
+    """Whole or not at all."""
+    if path.suffix.lower() == ".png":
+        write_whole(path, png_bytes(picture, 4))
+        return
     from PIL import Image
 
-    try:
-        Image.fromarray(picture).save(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error})") from None
+    packed = io.BytesIO()
+    Image.fromarray(picture).save(packed, format=path.suffix[1:].lower().replace("jpg", "jpeg"))
+    write_whole(path, packed.getvalue())
 
 
 def _write_film(

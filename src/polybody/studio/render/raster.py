@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -171,46 +170,45 @@ class Raster:
         r = np.linspace(0, 1, rings + 1)
         lift = -2e-3 * stage.size * stage.up
         points = (middle + lift + (radius * r)[:, None, None] * around).reshape(-1, 3)
-        faces = []
-        for i in range(rings):
-            for j in range(sides):
-                a, b, c, d = (
-                    i * sides + j,
-                    i * sides + (j + 1) % sides,
-                    (i + 1) * sides + j,
-                    (i + 1) * sides + (j + 1) % sides,
-                )
-                faces += [(a, c, d), (a, d, b)]
+        i, j = sides * np.arange(rings)[:, None], np.arange(sides)
+        inner, outer, after = i + j, i + sides + j, (j + 1) % sides
+        faces = np.stack([inner, outer, i + sides + after, inner, i + sides + after, i + after], axis=-1).reshape(-1, 3)
         fade = np.clip(1 - r**2, 0, 1)
         color = np.column_stack(
             [np.tile(np.array(self.theme["floor"]) * 255, (len(points), 1)), np.repeat(fade * 235, sides)]
         )
-        self._actor(self._poly(points, np.array(faces), colors=color), (1, 1, 1), flat=True)
+        self._actor(self._poly(points, faces, colors=color), (1, 1, 1), flat=True)
         from polybody.studio.stage.sizes import round_down
 
         cell = round_down(0.5 * stage.size) / 5
-        thin = 0.0011 * stage.size
         count = int(0.9 * radius / cell)
-        origin = np.array([np.round(middle @ axis / cell) * cell for axis in (self.across, self.ahead)])
-        quads, shades = [], []
-        for k in range(-count, count + 1):
-            for axis, other, at in ((self.across, self.ahead, origin[0]), (self.ahead, self.across, origin[1])):
-                place = at + k * cell
-                half = np.sqrt(max((0.9 * radius) ** 2 - (place - middle @ axis) ** 2, 0))
-                if half == 0:
-                    continue
-                thick = thin * (1.7 if round(place / cell) % 5 == 0 else 0.8)
-                base = middle + axis * (place - middle @ axis) - 0.8e-3 * stage.size * stage.up
-                steps = np.linspace(-half, half, 25)
-                for s0, s1 in pairwise(steps):
-                    quads += [base + other * s0 - axis * thick, base + other * s1 - axis * thick,
-                              base + other * s1 + axis * thick, base + other * s0 + axis * thick]  # fmt: skip
-                    for s in (s0, s1, s1, s0):
-                        far = np.hypot(s, place - middle @ axis) / radius
-                        shades.append([*(255 * np.array(self.theme["line"])), 230 * max(0.0, 1 - (far / 0.9) ** 1.5)])
+        lines = [
+            self._grid_lines(axis, other, np.round(middle @ axis / cell) * cell + cell * np.arange(-count, count + 1),
+                             middle, radius, cell)
+            for axis, other in ((self.across, self.ahead), (self.ahead, self.across))
+        ]  # fmt: skip
+        quads, shades, seen = (np.stack(both, axis=1) for both in zip(*lines, strict=True))
+        quads, shades = quads[seen].reshape(-1, 3), shades[seen].ravel()
+        colors = np.column_stack([np.tile(255 * np.array(self.theme["line"]), (len(shades), 1)), shades])
         first = 4 * np.arange(len(quads) // 4)[:, None]
         faces = np.concatenate([first + np.array([0, 1, 2]), first + np.array([0, 2, 3])])
-        self._actor(self._poly(np.array(quads), faces, colors=np.array(shades)), (1, 1, 1), flat=True)
+        self._actor(self._poly(quads, faces, colors=colors), (1, 1, 1), flat=True)
+
+    def _grid_lines(
+        self, axis: Array, other: Array, places: Array, middle: Array, radius: float, cell: float
+    ) -> tuple[Array, Array, Array]:
+        """Lines along `other` at places on `axis`: quads (lines, pieces, 4, 3), how opaque their corners are, and which
+        lines cross the disc."""
+        size, up = self.stage.size, self.stage.up
+        off = places - middle @ axis
+        half = np.sqrt(np.maximum((0.9 * radius) ** 2 - off**2, 0))
+        thick = 0.0011 * size * np.where(np.rint(places / cell) % 5 == 0, 1.7, 0.8)
+        steps = np.linspace(-half, half, 25, axis=1)
+        along = np.stack([steps[:, :-1], steps[:, 1:], steps[:, 1:], steps[:, :-1]], axis=-1)
+        beside = off[:, None] + thick[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
+        quads = middle - 0.8e-3 * size * up + along[..., None] * other + beside[:, None, :, None] * axis
+        far = np.hypot(along, off[:, None, None]) / radius
+        return quads, 230 * np.maximum(0.0, 1 - (far / 0.9) ** 1.5), half > 0
 
     def add_path(self, points: Array, color: Sequence[float] = (0.92, 0.42, 0.08)) -> None:
         """A line through points (n, 3)."""
