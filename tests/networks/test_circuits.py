@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -35,6 +36,22 @@ def test_rlc_transient_is_the_damped_oscillation(method, options):
     np.testing.assert_allclose(run["L.i"], np.exp(-decay * run.t) * np.sin(w * run.t) / (w * 10e-3), **CLOSE)
     assert run.trusted
     assert run.audit.energy_error_relative < 1e-7
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau", "rk4", "idas"])
+def test_times_too_late_for_a_circuit_are_not_trusted(method):
+    """Its voltage changes by up to V/RC, its largest value, in a second: v/V by ulp(t)/RC between two numbers."""
+    net = pb.Network("rc")
+    net.part("V", "voltage_source", "a", voltage=1.0)
+    net.part("R", "resistor", "a", "b", resistance=1e3)
+    net.part("C", "capacitor", "b", capacitance=1e-3)
+    early = pb.simulate(net, 20.0, method=method, dt=0.01)
+    assert early.trusted
+    assert early.audit.time_error == pytest.approx(math.ulp(20.0), rel=1e-6)
+    with pytest.warns(pb.PolybodyWarning, match="times so late are not resolved"):
+        late = pb.simulate(net, 20.0, method=method, dt=0.01, start=1e12)
+    assert not late.trusted
+    assert late.audit.time_error >= 0.999 * math.ulp(1e12)  # idas gives up before the voltage has grown
 
 
 def test_ideal_transformer_shows_its_load_by_the_square_of_its_ratio():

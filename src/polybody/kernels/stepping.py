@@ -45,6 +45,7 @@ from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_corners as corners
 from polybody.kernels import stepping_decisions as decisions
 from polybody.kernels import stepping_events as events
+from polybody.kernels import stepping_extrema as extrema
 from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_gauss as gauss
 from polybody.kernels import stepping_given as given
@@ -176,6 +177,7 @@ class Loop:
             ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
             ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
             ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("trial", parts.watched + PAD),
+            ("earlier", parts.watched + PAD),
             ("crossed", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
             ("last_speed", parts.nv), ("matrix", parts.nv**2 if {"middle", "balance"} & parts.keys.keys() else 1),
             ("pivoted", parts.nv),
@@ -402,7 +404,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
         between if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
-        events.WATCHING if watched else "",
+        events.WATCHING + extrema.EXTREMA if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
         (instants.JUMPING if watched else instants.STEADY) if "tick" in parts.keys else "",
@@ -456,7 +458,8 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
-        "LOOKS": looks, "PART": 1.0 / looks, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
+        "LOOKS": looks, "PART": 1.0 / looks, "PARABOLAS": extrema.PARABOLAS,
+        "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
         "FALLEN": corners.FALLEN, "NEAREST": corners.NEAREST, "LONG": code_of.LONG, "SPACINGS": code_of.SPACINGS,

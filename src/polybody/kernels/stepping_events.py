@@ -6,6 +6,9 @@ points support it, else bisection; Adv. Eng. Software 28 (1997) 145), to 1e-14 s
 loop: the state there, put back on the manifold, stands in the row behind the step's own end, with its answer, and the
 word `crossed` of each function that reaches zero there is 1.
 
+A function that crosses zero and comes back between two looks is seen by its extremum (`stepping_extrema`), which is
+looked at as well.
+
 A step that starts where something has just been dealt with (`fresh`) has functions that are zero there up to rounding:
 their signs are read a moment later, 1e-9 s (1 + t) or a millionth of the step, at most a tenth of it.
 """
@@ -100,31 +103,65 @@ def _located(job, x0, f0, x1, f1, h: float, low: float, high: float):
     put(found, first)
     return 0
 
+def _crossed_by(job, x0, f0, x1, f1, h: float, low: float, high: float):  # between `before` and `after`
+    before = word(job + BEFORE)
+    after = word(job + AFTER)
+    for i in range(WATCHED):
+        b = number(before + 8 * i)
+        a = number(after + 8 * i)
+        if b * a <= 0.0 and _crosses(b, a, word(word(job + DIRECTIONS) + 8 * i)) == 1:
+            _located(job, x0, f0, x1, f1, h, low, high)
+            return CROSSED
+    return 0
+
 def _crossed(job, x0, f0, x1, f1, h: float):
     before = word(job + BEFORE)
     after = word(job + AFTER)
+    earlier = word(job + EARLIER)  # values at the look before the last, at `first`
     low = 0.0
+    since = 0.0  # where extrema count from; 2: there are no three looks in a row
     if word(job + FRESH) == 1:
         put(job + FRESH, 0)
         late = size(number(x0 + T))
         moment = most(1e-9 * (1.0 + least(late, LONG)) + SPACINGS * late, 1e-6 * h)
         low = least(moment, 0.1 * h) / h
         _look_inside(job, x0, f0, x1, f1, h, low, before)
+        since = PART  # before it, functions are still as near to zero as they were
     found = 0
     high = 0.0
+    first = low
     for m in range(LOOKS):
         if found == 0:
             high = high + PART
             _look_inside(job, x0, f0, x1, f1, h, high, after)
-            for i in range(WATCHED):
-                way = word(word(job + DIRECTIONS) + 8 * i)
-                if _crosses(number(before + 8 * i), number(after + 8 * i), way) == 1:
-                    found = CROSSED
-            if found == 0:
-                _copy(before, after, WATCHED)
-                low = high
+            at = 2.0
+            if m > 0 and since < 2.0:
+                _beyond(job, x0, f0, x1, f1, h, first, low, high, since)
+                at = number(job + LOCATED)
+            if at > 1.0:
+                found = _crossed_by(job, x0, f0, x1, f1, h, low, high)
+                if m > 0:
+                    since = 0.0
             else:
-                _located(job, x0, f0, x1, f1, h, low, high)
+                middle = low
+                low = first
+                _copy(before, earlier, WATCHED)
+                for k in range(3):  # to the extremum, to the look behind it, to the last
+                    if found == 0 and at > low:
+                        _look_inside(job, x0, f0, x1, f1, h, at, after)
+                        found = _crossed_by(job, x0, f0, x1, f1, h, low, at)
+                        if found == 0:
+                            _copy(before, after, WATCHED)
+                            low = at
+                    at = high
+                    if k == 0 and middle > low:
+                        at = middle
+                since = 2.0
+            if found == 0:
+                _copy(earlier, before, WATCHED)
+                _copy(before, after, WATCHED)
+                first = low
+                low = high
     return found
 
 def _ended(job, x0, f0, x1, f1, h: float):  # the state at the crossing, behind the step's end

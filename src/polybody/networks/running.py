@@ -7,6 +7,7 @@ after a step (`structure.Pivots`), other variables become the states and the run
 
 from __future__ import annotations
 
+import math
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
 from polybody.networks.system import System
 from polybody.networks.trajectory import NetworkAudit, NetworkTrajectory
 from polybody.simulation.arguments import number, positive, sample_times
+from polybody.simulation.audit import TIME_TOLERANCE
 from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators.base import Options
@@ -322,13 +324,31 @@ class _Run:
             doubts += (f"energy over all domains is off by {relative:.1e} of what is stored or was moved",)
         columns = dict(zip(first.observed, values.T, strict=False))
         doubts += tuple(doubtful_loops(self.motion.components, self.motion.inputs, columns))
+        late = self._time_error()
+        if late > TIME_TOLERANCE:
+            doubts += (
+                f"times so late are not resolved: between two neighbouring numbers states change by {late:.2g} of "
+                "their largest value; take a smaller start, and add the rest to the times of the result",
+            )
         evaluations = sum(system.evaluations for system in self.motion.systems.values())
         index = max(system.equations.reduced.index for system in self.motion.systems.values())
         audit = NetworkAudit(self.method, self.count, evaluations, self.switches, index, error, relative,
-                             clock.perf_counter() - began, not doubts, doubts, self.reselections)
+                             clock.perf_counter() - began, not doubts, doubts, self.reselections, late)
         return NetworkTrajectory(self.motion.net, np.array(self.times), tuple(first.observed), values[:, :-1],
                                  tuple(first.states), energy, work, audit, first.assembly.domains(),
                                  first.assembly.units(), self.happenings, stopped)
+
+    def _time_error(self) -> float:
+        """How far a state goes between two neighbouring times at the end, as a part of its largest value. Values far
+        below both tolerances count as those at which they meet."""
+        spacing = math.ulp(max(map(abs, self.times), default=0.0))
+        least, worst = self.options.atol / self.options.rtol, 0.0
+        for system in {id(system): system for system, *_ in self.rows}.values():
+            columns = np.column_stack([s for own, s, _ in self.rows if own is system])
+            rates, states = system.rates(columns)[: system.n], columns[: system.n]
+            largest = np.maximum(np.abs(states).max(axis=1, initial=0.0), least)
+            worst = max(worst, float((np.abs(rates).max(axis=1, initial=0.0) / largest).max(initial=0.0)) * spacing)
+        return worst
 
     def _exchanged(self, system: System, values: Array) -> float:
         """Energy through all ports, whatever its direction: what errors are relative to where nothing is stored."""

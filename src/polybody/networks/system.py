@@ -250,6 +250,12 @@ class System:
         self.evaluations += 1
         return np.atleast_1d(self._rate(self.argument(t, y)))
 
+    def rates(self, columns: Array) -> Array:
+        """(n + 1, k): [ẏ; Ẇ] at many s, by the kernel where the method had it made."""
+        if "_rate" in vars(self):
+            return np.atleast_2d(self._rate(np.ascontiguousarray(columns.T))).T
+        return np.asarray(self.function("rates", self.rate_expressions)(columns))
+
     def watch(self, t: float, y: Array) -> Array:
         """What is positive where a mode must be left, in the order of `conditions`."""
         return np.atleast_1d(self._watch(self.argument(t, y))) if self.conditions else np.zeros(0)

@@ -29,6 +29,8 @@ class NetworkAudit:
                             was moved
     index                   differential index of the equations before reduction, the largest of all modes
     reselections            how often other variables became states, since the choice had become nearly singular
+    time_error              part of its largest value by which a state changes between the last time and the number
+                            after it, at its fastest: what late times, which are resolved less finely, leave open
     """
 
     method: str
@@ -42,6 +44,7 @@ class NetworkAudit:
     trusted: bool
     doubts: tuple[str, ...] = ()
     reselections: int = 0
+    time_error: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """All entries, by name."""

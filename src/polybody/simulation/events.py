@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.kernels.stepping_extrema import PARABOLAS
 from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
 from polybody.simulation.integrators.base import LOOKS
@@ -61,6 +64,7 @@ def first_crossing(
 ) -> tuple[float, list[int]] | None:
     """(time, which ones) of the first crossing in a step, if there is one.
 
+    A function that crosses zero and comes back between two looks is seen by its extremum (`kernels.stepping_extrema`).
     `fresh` steps start where something was just dealt with: there functions are zero up to rounding, and their signs
     are read a moment later.
     """
@@ -73,15 +77,55 @@ def first_crossing(
         states[0] = dense(marks[0])
     found: list[tuple[float, int]] = []
     for which, (function, direction) in enumerate(functions):
-        values = [function(t, y) for t, y in zip(marks, states, strict=True)]
-        for k in range(step.looks):
-            if crosses(values[k], values[k + 1], direction):
-                found.append((root(function, dense, float(marks[k]), float(marks[k + 1]), values[k], step), which))
+        looks = [(float(t), function(t, y)) for t, y in zip(marks, states, strict=True)]
+        own = partial(_at, function, dense)
+        since = looks[1][0] if fresh else step.t0  # before it, functions are still as near to zero as they were
+        beyond = [extremum(own, *looks[k : k + 3]) for k in range(step.looks - 1)]
+        looks = sorted({*looks, *((x, own(x)) for x in beyond if x is not None and x >= since)})
+        for (low, before), (high, after) in pairwise(looks):
+            if crosses(before, after, direction):
+                found.append((root(function, dense, low, high, before, step), which))
                 break
     if not found:
         return None
     first = min(found)[0]
     return first, [which for time, which in found if time - first <= moment(first, 1e-12)]
+
+
+def extremum(
+    function: Callable[[float], float], a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
+) -> float | None:
+    """Where a function is zero or beyond it between three looks (time, value) of one sign: as compiled loops find it,
+    by parabolas, if those say that it comes near."""
+    way = 1.0 if b[1] > 0 else -1.0
+    (p1, q1), (p2, q2), (p3, q3) = ((p, way * q) for p, q in (a, b, c))
+    nearest, bend, tilt = min(q1, q2, q3), q1 - 2 * q2 + q3, q3 - q1
+    if not (nearest > 0 and abs(tilt) < 2 * bend and (q2 - 0.5 * nearest) * 8 * bend < tilt * tilt):
+        return None
+    for _ in range(PARABOLAS):
+        slope = (q2 - q1) / (p2 - p1)
+        bend = ((q3 - q2) / (p3 - p2) - slope) / (p3 - p1)
+        if not bend > 0:
+            return None
+        x, slack = (p1 + p2) / 2 - slope / (2 * bend), 1e-6 * (p3 - p1)
+        value = q1 + slope * (x - p1) + bend * (x - p1) * (x - p2)
+        if not (p1 + slack < x < p3 - slack and abs(x - p2) > slack and value < 0.9 * q2):
+            return None
+        q = way * function(x)
+        if q <= 0:
+            return x
+        if q < q2:
+            (p1, q1), (p3, q3) = ((p1, q1), (p2, q2)) if x < p2 else ((p2, q2), (p3, q3))
+            p2, q2 = x, q
+        elif x < p2:
+            p1, q1 = x, q
+        else:
+            p3, q3 = x, q
+    return None
+
+
+def _at(function: Function, dense: Interpolant, t: float) -> float:
+    return function(t, dense(t))
 
 
 def crosses(before: float, after: float, direction: int) -> bool:

@@ -72,6 +72,7 @@ class Problem:
         self.compilable = True  # unless every step is wanted in Python
         self.collocated: Callable[..., tuple[Array, Array] | None] | None = None  # `bridge` (F, y₁) by compiled code
         self.calls = False  # a user's controller in Python, at its instants
+        self.until = np.inf  # when the run ends: users' functions need not know of times after it
         self._told: Told | None = None  # compiled code, which may be asked before (`telling`)
         self._moves: tuple[Array, Array, Array, Array] | None = None  # (q, v, tau, acceleration) that it has told
         self.evaluations = 0
@@ -243,10 +244,15 @@ class Problem:
         return self.free_acceleration(q, v, tau, loads)
 
     def coming_acceleration(self, t: float, q: Array, v: Array, i: Array, a: Array) -> Array:
-        """v̇ a moment after a state of rest, where compiled code can tell: users' functions are not called ahead of
-        their time. Else a."""
-        told = None if self._told is None or v.any() else self._told(t + SOON, q, v + a * SOON, i)
-        return a if told is None or told[1] is None else told[1]
+        """v̇ a moment after a state of rest: a force that begins at zero presses from there on. Where the moment is not
+        of the run, or joints move, a."""
+        if v.any() or t + SOON > self.until:
+            return a
+        later = t + SOON, q, v + a * SOON, i
+        told = None if self._told is None else self._told(*later)
+        if told is not None and told[1] is not None:
+            return told[1]
+        return self.free_acceleration(*later[1:3], *self.drive(*later))
 
     def accelerate(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         a = self.free_acceleration(q, v, tau, loads)

@@ -154,6 +154,7 @@ class Run:
 
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
+        self.problem.until = end
         with self._sparing():
             until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
         compiled, told = self.compiled, None
