@@ -17,7 +17,7 @@ from polybody.networks import calling, motion
 from polybody.networks.calling import Called
 from polybody.networks.expressions import parse
 from polybody.networks.joint_laws import held_together, with_joint_laws
-from polybody.networks.models import flat_components
+from polybody.networks.models import ModelComponent, flat_components
 from polybody.networks.reduction import _rest
 from polybody.networks.structure import incidence
 
@@ -178,3 +178,18 @@ def test_control_characters_are_escaped_in_plain_text_and_beyond() -> None:
         c = chr(code)
         hidden = (code < 0x20 and c not in "\n\t") or 0x7F <= code < 0xA0
         assert (printable(f"a{c}b") != f"a{c}b") == hidden or c == "\xad"
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_forces_by_the_mass_matrix_are_those_of_inverse_dynamics(varied: bool) -> None:
+    model = pb.load("puma560").with_payload("link6", 2.0, com=(0, 0, 0.05), inertia=(0.01, 0.01, 0.01))
+    model = model.with_parameters("payload.mass") if varied else model
+    part, rng = ModelComponent("arm", model, "arm."), np.random.default_rng(2)
+    q, v, a = (ca.SX.sym(name, 6) for name in "qva")
+    own = [ca.SX.sym("p", 1)] if varied else []
+    made = ca.Function("needed", [q, v, a, *own], [part._needed(q, v, a, own)])
+    for _ in range(5):
+        x = rng.normal(size=(3, 6))
+        found = np.asarray(made(*x, *([3.5] if varied else []))).ravel()
+        wanted = model.inverse_dynamics(*x, **({"parameters": [3.5]} if varied else {}))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * (1 + np.abs(wanted).max()))

@@ -151,7 +151,7 @@ class ModelComponent:
             residuals += ca.vertsplit(der(v) - found)
         else:
             a = der(v)
-            needed = _call(model, "inverse_dynamics", q, v, a, *own) if self.reduced is None else self.reduced(q, v, a)
+            needed = self._needed(q, v, a, own) if self.reduced is None else self.reduced(q, v, a)
             residuals += ca.vertsplit(needed - tau)
         for k, port in enumerate(self.ports[model.nv :]):
             drop = resistance[k] * i[k] + voltages[k, :] @ v
@@ -159,6 +159,15 @@ class ModelComponent:
                 drop = drop + inductance[k] * der(i[k])
             residuals.append(lookup(f"{port.own}.v") - drop)
         return residuals
+
+    def _needed(self, q: Any, v: Any, a: Any, own: list[Any]) -> Any:
+        """ID(q, v, a) as M a + ID(q, v, 0): who solves for accelerations reads M off it. To differentiate the text of ID
+        by each of them takes several times as many operations as the text of M."""
+        import casadi as ca
+
+        nv = self.model.nv
+        M = ca.sparsify(ca.reshape(_call(self.model, "mass_matrix", q, *own), nv, nv))  # symmetric: either order
+        return M @ a + _call(self.model, "inverse_dynamics", q, v, ca.SX.zeros(nv), *own)
 
     def _smooth_friction(self, v: Any) -> Any:
         """What the smooth law exerts for the joints in `dry`: the model has it, and others take its place."""
