@@ -89,3 +89,20 @@ def test_midpoint_and_open_states_are_refused():
         pb.rollout(model, q, v, steps=2, method="midpoint")
     with pytest.raises(pb.InputError, match="assemble"):
         pb.rollout(model, q + 0.1, v, steps=2)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_a_rollout_that_diverges_is_not_a_number_from_there_on(method: str) -> None:
+    """Damping that steps of 1 ms cannot follow: numpy's "SVD did not converge" was all that the caller got."""
+    model = pb.load("hybrid")
+    q, v = model.assemble(), np.zeros(model.nv)
+    law = pb.PD(model, q, 10.0, 1.0)
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        found = pb.rollout(model, q, v, law, steps=40, dt=1e-3, method=method)
+    states = np.concatenate([found.q, found.v], axis=-1)
+    good = np.isfinite(states).all(axis=-1)
+    last = int(good.sum())
+    assert 2 <= last < 40
+    assert good[:last].all()
+    assert np.isnan(states[last:]).all()
+    assert np.abs(model.constraints.residual(found.q[1])).max() < 1e-9

@@ -94,6 +94,8 @@ def numeric_step(
         q = model.normalize(q)
         return kinematics.rate(model.mechanism, q, v), accelerated(q, v)
 
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        return q, v
     if method == "rk4":
         k1 = rate(q, v)
         k2 = rate(q + h / 2 * k1[0], v + h / 2 * k1[1])
@@ -104,6 +106,8 @@ def numeric_step(
     else:
         v = v + h * accelerated(q, v)
         q = model.integrate(q, v, h)
+    if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(motion.kernels.jacobian(q)).all()):
+        return np.full_like(q, np.nan), np.full_like(v, np.nan)  # as compiled steps answer, which carry NaN on
     q, v, _ = motion.projection(q, v)
     return q, v
 
