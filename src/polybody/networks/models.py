@@ -161,8 +161,8 @@ class ModelComponent:
         return residuals
 
     def _needed(self, q: Any, v: Any, a: Any, own: list[Any]) -> Any:
-        """ID(q, v, a) as M a + ID(q, v, 0): who solves for accelerations reads M off it. To differentiate the text of ID
-        by each of them takes several times as many operations as the text of M."""
+        """ID(q, v, a) as M a + ID(q, v, 0): who solves for accelerations reads M off it. To differentiate the text of
+        ID by each of them takes several times as many operations as the text of M."""
         import casadi as ca
 
         nv = self.model.nv
