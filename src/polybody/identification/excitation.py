@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import InputError, PolybodyError
 from polybody.identification.base_parameters import BaseParameters, base_parameters
+from polybody.identification.descent import descend
 from polybody.identification.row_space import reach
 from polybody.identification.series import Series
 from polybody.interrupts import interruptible
@@ -316,8 +317,6 @@ def _limit(name: str, given: Any, default: Array) -> Array:
 
 def _improved(goal: _Goal, limits: _Limits, start: Array, iterations: int) -> Array:
     """The criterion plus a price for leaving the limits, lowered by quasi-Newton steps, then shrunk into the limits."""
-    from scipy.optimize import minimize
-
     best = start
     for sharpness in (30.0, 300.0):
 
@@ -328,7 +327,7 @@ def _improved(goal: _Goal, limits: _Limits, start: Array, iterations: int) -> Ar
         def slope(x: Array, sharpness: float = sharpness) -> Array:
             return goal.gradient(x) + sharpness * limits.penalty_gradient(x)
 
-        best = minimize(cost, best, jac=slope, method="L-BFGS-B", options={"maxiter": iterations}).x
+        best = descend(cost, slope, best, iterations)
     return _shrunk(limits, best)
 
 
