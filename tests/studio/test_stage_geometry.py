@@ -222,8 +222,29 @@ def test_numbers_are_told_apart_and_come_in_the_order_of_their_first_rows() -> N
         np.testing.assert_array_equal(distinct(key), np.unique(key))
     rows = rng.integers(-3, 3, (5_000, 3))
     labels = equal(keys(*rows.T))[1]
+    np.testing.assert_array_equal(labels, equal(keys(*(0.1 * rows).T))[1])
+    np.testing.assert_array_equal(labels, equal(keys(*np.copysign(0.1 * rows, rows - 0.5).T))[1])  # −0.0 is 0.0
     pairs = set(zip(labels.tolist(), map(tuple, rows), strict=True))
     assert len(set(map(tuple, rows))) == labels.max() + 1 == len(pairs)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e13, 1e30])
+def test_points_of_any_size_are_told_apart_and_one_that_no_face_spans_does_not_spoil_the_grid(scale: float) -> None:
+    made = ball(1.0, rings=40)
+    once = collada.Corners(scale * made.positions.astype(float), made.faces.astype(np.int64))
+    few = reduced(once, 900)
+    assert 300 < len(few.faces) <= 900
+    np.testing.assert_allclose(np.ptp(few.vertices, axis=0), 2 * scale, rtol=0.1)
+    far = np.vstack([once.vertices, np.full((1, 3), 1e6 * scale)])
+    for corner in ([len(far) - 1] * 3, [0, len(far) - 1, 0]):  # without area, far away
+        faces = np.vstack([once.faces, [corner]])
+        for colors in (None, np.full((len(far), 3), 7, np.uint8)):
+            other = reduced(collada.Corners(far, faces, colors), 900)
+            np.testing.assert_allclose(np.ptp(other.vertices, axis=0), 2 * scale, rtol=0.1)
+            assert 300 < len(other.faces) <= 900
+    nothing = reduced(collada.Corners(np.zeros((3_000, 3)), np.arange(3_000).reshape(-1, 3)), 900)
+    assert nothing.faces.shape == (0, 3)
+    assert triangles(Shape("mesh", (), np.eye(4), mesh=nothing)).faces.shape == (0, 3)
 
 
 def test_the_farthest_vertex_is_found_in_whichever_block_it_is() -> None:

@@ -174,17 +174,23 @@ def _corner_normals(place: Array, angle: Array, unit: Array) -> Array:
 
 
 def welded(mesh: Corners) -> Corners:
-    """The same with each point once, to a tenth of a micrometre; vertices with colours stay as they are."""
-    faces = np.asarray(mesh.faces)
-    used = np.zeros(len(mesh.vertices), dtype=bool)
-    used[faces] = True
-    if not used.all():
-        faces = (np.cumsum(used) - 1)[faces]
-        mesh = Corners(mesh.vertices[used], faces, None if mesh.colors is None else mesh.colors[used])
-    if mesh.colors is not None:
-        return mesh
+    """The same with each point once, to a tenth of a micrometre; vertices with colours stay as they are.
+
+    Faces with two corners in one point go, and vertices that no face is left at.
+    """
     first, place = equal(_near(mesh.vertices))
-    return Corners(mesh.vertices[first], place[faces])
+    corner = place[mesh.faces]
+    a, b, c = corner.T
+    keep = (a != b) & (b != c) & (c != a)
+    if mesh.colors is None:
+        vertices, faces = mesh.vertices[first], corner[keep]
+    else:
+        vertices, faces = mesh.vertices, mesh.faces[keep]
+    used = np.zeros(len(vertices), dtype=bool)
+    used[faces] = True
+    if used.all():
+        return Corners(vertices, faces, mesh.colors)
+    return Corners(vertices[used], (np.cumsum(used) - 1)[faces], None if mesh.colors is None else mesh.colors[used])
 
 
 def _near(positions: Array) -> Array:
@@ -197,9 +203,9 @@ def reduced(mesh: Corners, most: int) -> Corners:
     if len(mesh.faces) <= most:
         return mesh
     points, faces, tints = welded(mesh)
+    if not len(points):  # nothing to see
+        return Corners(points, faces, tints)
     low, span = points.min(axis=0), float(np.ptp(points, axis=0).max())
-    if not span > 0:  # all in one point
-        return mesh
     place = (points - low) / span
     coarse, fine = 4.0, 2048.0
     best: tuple[Array, Array] | None = None

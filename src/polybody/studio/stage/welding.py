@@ -1,6 +1,6 @@
 """Which rows are equal: the corners of an .stl file, 18 numbers a triangle, are some six times as many as its points.
 
-Each row of whole numbers becomes one number (`keys`), and numbers are told apart by a table of hashes, in passes over
+Each row becomes one number (`keys`), and numbers are told apart by a table of hashes, in passes over
 all that are still unplaced: everyone writes where its hash leads, the first of those that meet there stays, and who
 finds its own number is placed with it; the others try the next bits. Sorting them took six times as long.
 """
@@ -14,10 +14,15 @@ ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27
 
 
 def keys(*columns: Array) -> Array:
-    """One number per row of whole numbers, equal where the rows are; odd multipliers keep others apart."""
+    """One number per row, equal where the rows are; odd multipliers keep others apart.
+
+    Floats are told by their bits (0.0 and −0.0 by the same): those of far points would not fit as whole numbers.
+    """
     total = np.zeros(len(columns[0]), dtype=np.uint64)
     for column, before, after in zip(columns, ODD, ODD[::-1][: len(columns)], strict=False):
-        mixed = column.astype(np.int64).view(np.uint64) * before
+        plain = column + 0.0 if column.dtype.kind == "f" else column
+        bits = plain.astype(float if plain.dtype.kind == "f" else np.int64).view(np.uint64)
+        mixed = (bits ^ bits >> np.uint64(32)) * before
         mixed ^= mixed >> np.uint64(29)
         mixed *= after
         total += mixed
