@@ -105,3 +105,22 @@ def test_who_waits_for_optimised_code_gets_no_texts(monkeypatch, tmp_path):
     with sparing():
         model.engine.answer(request)
     assert model.engine.has_kernel(request.quantity)
+
+
+def test_sparing_calls_go_straight_to_a_kernel_that_is_there_and_make_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    monkeypatch.setenv("POLYBODY_TIER", "auto")
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", {})
+    model = Model(mechanism_from(random_tree(np.random.default_rng(7), 5)))
+    q, v = asked(model, "energy", 4).arrays
+    with sparing():
+        told = [model.energy(q, v) for _ in range(2)]
+        assert not model._plain
+        assert not model.engine.has_kernel(QUANTITIES["energy"])
+    wanted = model.energy(q, v)
+    with sparing():
+        told += [model.energy(q, v) for _ in range(2)]
+        assert model._plain.keys() == {("energy", "d")}
+        told.append(model.energy(q, v))
+    for found in told:
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)

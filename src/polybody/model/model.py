@@ -685,11 +685,16 @@ class Model:
         found = self.engine.answer(request)
         if asked.name in _PLAIN or (asked.group == "kinematics" and not self.mechanism.constrained):
             key = asked.name, arrays[0].dtype.char
-            if key not in self._plain and not SPARING.get():
+            if key not in self._plain and (not SPARING.get() or self._has_kernel(asked, key)):
                 if key in self._asked:  # not at the first call, whose answer is waited for
                     self._shorten(asked, key)
                 self._asked.add(key)
         return found
+
+    def _has_kernel(self, asked: Quantity, key: tuple[str, str]) -> bool:
+        """Whether a tree's kernel is there: where nothing is to be compiled, calls may go straight to it all the same.
+        """
+        return key[1] == "d" and not self.mechanism.constrained and self.engine.tree.has_kernel(asked)
 
     def _answered_plainly(self, name: str, values: Sequence[Any], out: Any) -> Any:
         """The answer by a kernel alone where all arguments are plain arrays, as they mostly are; else None."""
