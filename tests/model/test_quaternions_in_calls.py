@@ -74,3 +74,15 @@ def test_rows_are_counted_over_all_leading_dimensions_whatever_the_layout(dtype)
     assert first_off_unit(np.asfortranarray(rows), 2) == 3 * 6 + 1
     assert first_off_unit(rows[:, 1::2], 2) == 3 * 3
     assert first_off_unit(rows[:0], 2) == -1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_single_states_are_judged_as_rows_are(dtype: type) -> None:
+    rng = np.random.default_rng(4)
+    for size in (0.0, 1e-7, 3e-7, 3e-6, 1e-3, np.nan, np.inf):
+        for _ in range(10):
+            q = rng.normal(size=9)
+            q[3:7] *= (1 + rng.choice([-1, 1]) * size) / np.linalg.norm(q[3:7])
+            single = q.astype(dtype)
+            assert first_off_unit(single, 3) == first_off_unit(single[None], 3)
+            assert (first_off_unit(single, 3) == 0) == (size >= 3e-6)

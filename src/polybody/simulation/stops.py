@@ -29,6 +29,7 @@ from polybody.constraints.ranks import null_space
 from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model.engine import Request
 from polybody.model.model import Model
 from polybody.quantities.table import QUANTITIES
 from polybody.simulation.bounds import bounded
@@ -143,8 +144,9 @@ class Stops:
         if self.model.mechanism.constrained:
             Z = null_space(self.model.engine.constraints.jacobian(q))
             return Z @ _root(Z.T @ self.model.tree.mass_matrix(q) @ Z)
-        M = self.model.engine.tree.once(QUANTITIES["mass_matrix"], q)
-        return _root(self.model.mass_matrix(q) if M is None else M)
+        tree, asked = self.model.engine.tree, QUANTITIES["mass_matrix"]
+        M = tree.once(asked, q)
+        return _root(tree.answer(Request(asked, (q,))) if M is None else M)  # q is the run's own: nothing to check
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:
         """(change of a, joint force) by which the held joints do not accelerate."""
