@@ -296,8 +296,13 @@ def eliminated(J: Array, plan: Plan, domain: Domain) -> Elimination | BlockElimi
     return BlockElimination(J, plan, domain) if plan.blocks else Elimination(J, plan, domain)
 
 
-def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | None:
+def plan_blocks(
+    samples: Array, like: Plan, kept: Iterable[int] = (), pattern: Array | None = None
+) -> Plan | None:
     """The plan by blocks for J samples (k, m, n), with the rank of another; `kept` columns stay independent.
+
+    `pattern` (m, n) says which entries are not zero everywhere, where samples are of one branch only: legs are known by
+    them. Columns have the usual sizes of the other plan, where it has blocks.
 
     None where rows repeat others by their numbers, where blocks are singular at most samples, and of large mechanisms.
     """
@@ -305,12 +310,12 @@ def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | 
         return None
     kept = frozenset(kept)
     scale = np.abs(samples).max(axis=(1, 2), keepdims=True)
-    used = np.abs(samples / np.where(scale == 0, 1, scale)).max(axis=0) > ZERO
+    used = pattern if pattern is not None else np.abs(samples / np.where(scale == 0, 1, scale)).max(axis=0) > ZERO
     filled = np.flatnonzero(used.any(axis=1)).tolist()
     if len(filled) != len(like.pivots) or not filled:
         return None
     with np.errstate(all="ignore"):
-        trial = _Trial(samples, used)
+        trial = _Trial(samples, used, like.weights)
         for rows, columns in _legs(trial.A, used, kept):
             trial.add(rows, columns)
         for rows, columns in _remainder(trial, [r for r in filled if r in trial.open], kept):
@@ -328,9 +333,9 @@ def plan_blocks(samples: Array, like: Plan, kept: Iterable[int] = ()) -> Plan | 
 class _Trial:
     """An elimination of all samples at once, block by block as they are chosen; A is J with columns of usual size."""
 
-    def __init__(self, samples: Array, used: Array) -> None:
-        common = _middle(np.sqrt((samples**2).sum(axis=1)))
-        self.weights = tuple(float(4.0 ** -np.round(np.log2(x))) if x > 0 else 1.0 for x in common)
+    def __init__(self, samples: Array, used: Array, weights: tuple[float, ...] = ()) -> None:
+        common = () if weights else _middle(np.sqrt((samples**2).sum(axis=1)))
+        self.weights = weights or tuple(float(4.0 ** -np.round(np.log2(x))) if x > 0 else 1.0 for x in common)
         self.scale = np.sqrt(self.weights)
         self.A = np.where(used, samples, 0.0) * self.scale
         self.open = list(range(used.shape[0]))

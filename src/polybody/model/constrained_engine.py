@@ -8,7 +8,7 @@ independent there, a rank unlike that of the neighbours) are answered again by s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed, growth_limit
 from polybody.model.drives import Drives
 from polybody.model.engine import Request, in_parts
+from polybody.model.other_plans import OtherPlans, answered, part_of, places_of
 from polybody.model.own_coordinates import OwnCoordinates
 from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked, refers_to_coordinates
@@ -52,8 +53,6 @@ READ_UP_TO = 60
 RANKED = 8
 #: numbers that a network's equations need per state and velocity or row: entries of its tableau, and on their way
 NETWORK = 240
-#: states of a batch whose marks are looked at together
-LOOKED_AT = 1 << 20
 #: starts anywhere from which branches of motion are looked for
 BRANCHES = 16
 #: quantities that decide no rank: they hold at any state, and have no diagnostics
@@ -71,6 +70,7 @@ class ConstrainedEngine:
         self.assembly = Assembly(self.tree, self.constraints)
         self.ranked = Ranked(self.tree, self.assembly)
         self.plans = Plans(self.constraints.jacobian, self.assembly.general_place, None if kin is None else kin.plans)
+        self.others = OtherPlans(None if kin is None else kin.others)
         driven = tuple(int(k) for k in actuated(self.mechanism))
         self.drives = Drives(driven, self.plans.samples, None if kin is None else kin.drives)
         self.own = OwnCoordinates(self.assembly, self.constraints.jacobian, None if kin is None else kin.own)
@@ -160,6 +160,9 @@ class ConstrainedEngine:
         if bad is not None:
             self._require_on_constraints(request, bad)
         if np.any(again):
+            values, again = _writable(values), np.asarray(again)
+            answered(self, request, plan, values, again, self.source.given())
+        if np.any(again):
             first = np.broadcast_to(q, (*again.shape, q.shape[-1]))[again][0]
             if request.independent is None and self.own.may_lose_motions(plan, first) and self._chosen_anew(first):
                 found = self.answer(replace(request, out=None))
@@ -188,6 +191,9 @@ class ConstrainedEngine:
         if bad is not None:
             self._require_on_constraints(request, bad)
         if np.any(again):
+            found, again = _writable(found), np.asarray(again)
+            answered(self, request, plan, found, again, (parameters,))
+        if np.any(again):
             found = self._mended(request, found, again, columns)
         return _alone(tuple(found))
 
@@ -206,25 +212,19 @@ class ConstrainedEngine:
     def _mended(self, request: Request, values: list[Array], again: Array, columns: tuple[int, ...]) -> list[Array]:
         """The values with those of doubtful states found anew by singular values."""
 
-        def solve(pick: Callable[[Array], Array]) -> Any:
-            some = replace(
-                request, arrays=tuple(pick(x) for x in request.arrays), out=None,
-                wrenches=None if request.wrenches is None else pick(request.wrenches),
-                parameters=None if request.parameters is None else pick(request.parameters),
-            )  # fmt: skip
-            return self.ranked.answer(some, columns)
+        def solve(places: tuple[Any, ...]) -> Any:
+            return self.ranked.answer(part_of(request, again.shape, places), columns)
 
-        values = [x if isinstance(x, np.ndarray) else np.array(x) for x in values]  # the kernel's own: written in place
-        for places in self._pieces(again):
+        for places in places_of(again, self._at_once()):
             try:
-                found = solve(lambda x, at=places: np.broadcast_to(x, (*again.shape, x.shape[-1]))[at])
+                found = solve(places)
             except PolybodyError:
                 # asked anew, so that its error counts the batch's states: of all where that is little, or one by one
                 if again.size <= self._at_once():
-                    solve(lambda x: x)
+                    self.ranked.answer(replace(request, out=None), columns)
                 for index in zip(*places, strict=True):
                     try:
-                        solve(lambda x, at=index: np.broadcast_to(x, (*again.shape, x.shape[-1]))[at])
+                        solve(index)
                     except PolybodyError as error:
                         raise type(error)(f"{error}{state_text(index)}") from None
                 raise
@@ -472,14 +472,6 @@ class ConstrainedEngine:
         size = self.mechanism.nv + len(self.constraints.constraints)
         return max(1, int(arrays.PIECE // (RANKED * 8 * size**2)))
 
-    def _pieces(self, states: Array) -> Iterator[tuple[Any, ...]]:
-        """Places of the marked states, as many at a time as `ranked` solves together."""
-        step, flat = self._at_once(), states.reshape(-1)
-        for start in range(0, flat.size, LOOKED_AT):
-            marked = start + np.flatnonzero(flat[start : start + LOOKED_AT])
-            for first in range(0, len(marked), step):
-                yield np.unravel_index(marked[first : first + step], states.shape) if states.ndim else ()
-
     def _flag(self, request: Request, states: Array) -> None:
         if request.singular is None:
             self.report(request, states)
@@ -493,8 +485,8 @@ class ConstrainedEngine:
             return
         q, values = request.arrays[0], () if request.parameters is None else (request.parameters,)
         wide = [np.broadcast_to(x, (*states.shape, x.shape[-1])) for x in (q, *values)]
-        parts = [np.atleast_1d(self.constraint_rank(*(x[at] for x in wide))) for at in self._pieces(states)]
-        ranks = np.concatenate(parts)
+        parts = places_of(states, self._at_once())
+        ranks = np.concatenate([np.atleast_1d(self.constraint_rank(*(x[at] for x in wide))) for at in parts])
         kin = self if not values else self.at(first_state(values[0]))
         kin.coordinates(q)
         odd = ranks != kin.rank
@@ -508,6 +500,11 @@ class ConstrainedEngine:
             f"{kin.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) reports "
             "the rank of each"
         )
+
+
+def _writable(values: list[Array]) -> list[Array]:
+    """Results as arrays, which those of one state may not be: the kernel's own otherwise, written in place."""
+    return [x if isinstance(x, np.ndarray) else np.array(x) for x in values]
 
 
 def _alone(values: tuple[Any, ...]) -> Any:

@@ -4,7 +4,9 @@ Elimination along a plan divides by pivots, and what rounding took from them com
 a Stewart platform by 30 in the median, by more than 1,000 in one of twenty. A kernel of float32 computes how much
 beside its answer (`quantities.constrained`, `doubt`). States with a doubt of one or more are computed again in float64,
 by the engine's own way: those that are off the constraints raise its errors, those at which the constraints lose rank
-are answered by singular values. Every state's answer is decided by that state alone, whatever the batch around it.
+are answered by singular values. Every state's answer is decided by that state alone, whatever the batch around it, and
+by the plans that are known: where float64 has made others for states that the first does not serve
+(`model.other_plans`), and such states are many, float32 takes those before float64 does.
 
 All else is computed in float64 and rounded: quantities that are not in `COMPUTED`, plans with rows that are redundant
 by their numbers only (rounding in float32 would make them independent), constraints that iterate, parameters of each
@@ -14,7 +16,6 @@ state, weights and named formulations.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from polybody.errors import PolybodyError
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request, by_double
+from polybody.model.other_plans import part_of
 from polybody.model.ranked import refers_to_coordinates
+from polybody.model.rounded import closed_again
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -53,19 +56,37 @@ def answer(engine: ConstrainedEngine, request: Request) -> Any:
     lead = batch_shape(request.all_arrays)
     try:
         plan = _planned(engine, request) if math.prod(lead) else None
-    except PolybodyError:  # of states that no plan can be made from: float64's error counts the batch's states
+    except PolybodyError:  # of states that no plan can be made from, or that rounding took off their loops
         plan = None
     if plan is None:
-        return by_double(engine, request, engine.answer)
+        return _in_double(engine, request)
     if request.check:
         for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
             finite(name, array)
     values, doubts = _computed(engine._kernel(request.whole, plan, np.float32), engine, request, lead)
     at = np.flatnonzero(~(doubts < 1))
-    if len(at) and not _mend(engine, request, plan, values, at):
-        return by_double(engine, request, engine.answer)
+    if len(at):
+        at = _elsewhere(engine, request, plan, values, at)
+    if len(at):
+        try:
+            mended = _mend(engine, request, plan, values, at)
+        except PolybodyError:
+            mended = False
+        if not mended:  # other coordinates were chosen, or a state is refused: all of the batch is asked for
+            return _in_double(engine, request)
     several = tuple(values)
     return into(request.out, several[0] if len(several) == 1 else several)
+
+
+def _in_double(engine: ConstrainedEngine, request: Request) -> Any:
+    """The answer in float64, of states that rounding took off their loops after these are closed again."""
+    try:
+        return by_double(engine, request, engine.answer)
+    except PolybodyError:
+        closed = closed_again(engine, request)
+        if closed is None:
+            raise
+        return by_double(engine, closed, engine.answer)
 
 
 def _planned(engine: ConstrainedEngine, request: Request) -> Plan | None:
@@ -100,6 +121,28 @@ def _computed(
     return values, told
 
 
+def _elsewhere(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[Array], at: Array) -> Array:
+    """Put the answers of float32 along other plans into `values` at those states `at` that they serve; the others."""
+    quantity, whole, lead = request.quantity, request.whole, batch_shape(request.all_arrays)
+    kept = plan.independent if refers_to_coordinates(quantity) else ()
+    for other in engine.others.known_to_single(whole.name, plan, kept, len(at)):
+        q = _picked(request.arrays[0], lead, at[:1])
+        if not len(at) or not engine._can_drive(quantity, other, q) or not engine.own.is_exact(other, q):
+            continue
+        kernel, left = engine._kernel(whole, other, np.float32), []
+        for start in range(0, len(at), AT_ONCE):
+            part = at[start : start + AT_ONCE]
+            some = part_of(request, lead, np.unravel_index(part, lead) if lead else ())
+            found, doubts = _computed(kernel, engine, some, batch_shape(some.all_arrays))
+            good = (doubts < 1).reshape(-1)
+            for value, own in zip(values, found, strict=True):
+                tail = value.shape[len(lead) :]
+                value.reshape(-1, *tail)[part[good]] = own.reshape(-1, *tail)[good]
+            left.append(part[~good])
+        at = np.concatenate(left)
+    return at
+
+
 def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[Array], at: Array) -> bool:
     """Put float64's answers for states `at` into `values`; False if it chose other coordinates on the way.
 
@@ -116,11 +159,7 @@ def _mend(engine: ConstrainedEngine, request: Request, plan: Plan, values: list[
         some = Request(
             request.quantity, tuple(arrays), wrenches, independent=request.independent, singular=marks[part]
         )
-        try:
-            found = engine._by_plan(some, plan, columns, limit)
-        except PolybodyError:
-            by_double(engine, replace(request, out=None), engine.answer)  # its error counts the batch's states
-            raise
+        found = engine._by_plan(some, plan, columns, limit)
         if chosen is not None and engine.own.chosen != chosen:
             return False
         for value, own in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
