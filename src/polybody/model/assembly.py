@@ -38,7 +38,7 @@ from polybody.model.batch_assembly import BatchAssembly
 from polybody.model.batches import batch_shape, in_pieces
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
-from polybody.model.general_places import GeneralPlaces
+from polybody.model.general_places import GeneralPlaces, along_branches, is_back
 from polybody.model.tree_engine import TreeEngine
 from polybody.names import counted, listed, nearest
 from polybody.properties import cached_property
@@ -278,12 +278,16 @@ class Assembly:
     def _nearby(self, q: Array, Z: Array) -> int:
         """The least mobility a small motion away."""
         least, rng, problem = Z.shape[1], np.random.default_rng(1), self._near_problem(False)
+        beside: list[Array] = []
+        back: list[Array] = []
         for size in (3e-3, 3e-2, 3e-2, 1e-1) if least and len(self.kernels.constraints) else ():
             direction = Z @ rng.normal(size=Z.shape[1])
             there, gap = descend(problem, self.integrate(q, size * direction / np.linalg.norm(direction)))
             if gap < CLOSED:
-                least = min(least, self.mobile(there))
-        return least
+                (back if is_back(q, there, size) else beside).append(there)
+        if back and not beside:  # at q itself, where only rounding makes the rank higher, or it is rigid
+            beside = [*along_branches(problem, self.integrate, q, Z, 3e-2)] or back
+        return min([least, *(self.mobile(there) for there in beside)])
 
     # Inside.
 
