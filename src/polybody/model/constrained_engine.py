@@ -192,7 +192,7 @@ class ConstrainedEngine:
             self._require_on_constraints(request, bad)
         if np.any(again):
             found, again = _writable(found), np.asarray(again)
-            answered(self, request, plan, found, again, (parameters,))
+            answered(kin, request, plan, found, again, (parameters,))
         if np.any(again):
             found = self._mended(request, found, again, columns)
         return _alone(tuple(found))
