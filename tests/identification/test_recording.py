@@ -296,3 +296,19 @@ def test_quoted_cells_repeated_times_and_silent_recordings(tmp_path, recwarn) ->
     assert f"{len(data['t'])} samples repeat the time" in str(recwarn.pop().message)
     with pytest.raises(pb.InputError, match="all joint forces are zero"):
         pb.identify(arm, data | {"tau": 0 * data["tau"]})
+
+
+def test_a_recording_at_the_rate_that_is_asked_for_is_taken_as_it_is() -> None:
+    """No sample is computed from its neighbours, and none is left out; at another rate both are."""
+    arm = pb.load("two-link")
+    t, q, v, _ = motion(arm, np.random.default_rng(0))
+    own = recording(arm, {"t": t, "q": q, "v": v, "tau": v})
+    rate = 1 / float(np.median(np.diff(t)))
+    plain, asked, other = (states_of(arm, own, np.inf, r) for r in (None, rate, 1.37 * rate))
+    for name in ("t", "q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(asked, name), getattr(plain, name))
+    np.testing.assert_array_equal(asked.q, q)
+    assert len(other.t) == len(np.arange(t[0], t[-1], 1 / (1.37 * rate)))
+    uneven = t + 1e-3 * np.sin(t)  # resampled, although its usual gap is the one asked for
+    moved = recording(arm, {"t": uneven, "q": q, "v": v, "tau": v})
+    assert not np.array_equal(states_of(arm, moved, np.inf, rate).t, uneven)

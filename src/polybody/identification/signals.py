@@ -93,10 +93,12 @@ def motion_frequency(v: Array, rate: float, *, differences: bool = False) -> flo
 
 def states_of(model: Model, record: Recording, cutoff: float | None = None, rate: float | None = None) -> States:
     """The recording as states; `cutoff` in Hz, inf for none."""
-    spacing = float(np.median(np.diff(record.t))) if rate is None else 1.0 / rate
+    gaps = np.diff(record.t)
+    own = float(np.median(gaps))
+    spacing = own if rate is None else 1.0 / rate
     if not spacing > 0:
         raise InputError(f"{record.source}: sample times are not increasing")
-    even = float(np.ptp(np.diff(record.t))) < 1e-6 * spacing and rate is None
+    even = max(float(np.ptp(gaps)), abs(own - spacing)) < 1e-6 * spacing  # at the rate that is asked for already
     t = record.t if even else np.arange(record.t[0], record.t[-1], spacing)
     if len(t) < SHORTEST:
         raise InputError(f"{record.source}: lasts {record.t[-1] - record.t[0]:.4g} s, {counted(len(t), 'sample')} at "
@@ -108,8 +110,8 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
     rough = _rates(model, q, spacing) if measured is None else measured
     frequency = 1.0 / spacing
     if cutoff is None:
-        own = motion_frequency(rough, frequency, differences=measured is None)
-        cutoff = float(np.clip(MARGIN * own, 1.0, 0.4 * frequency))
+        moving = motion_frequency(rough, frequency, differences=measured is None)
+        cutoff = float(np.clip(MARGIN * moving, 1.0, 0.4 * frequency))
     if model.nq == model.nv:
         q = low_pass(q, cutoff, frequency)
     v = low_pass(rough if measured is not None else _rates(model, q, spacing), cutoff, frequency)
