@@ -14,11 +14,13 @@ import pytest
 import polybody as pb
 from polybody.description.naming import printable
 from polybody.networks import calling, motion
+from polybody.networks.assembly import Assembly
 from polybody.networks.calling import Called
+from polybody.networks.component import PartComponent
 from polybody.networks.expressions import parse
 from polybody.networks.joint_laws import held_together, with_joint_laws
 from polybody.networks.models import ModelComponent, flat_components
-from polybody.networks.reduction import _rest
+from polybody.networks.reduction import _rest, semiexplicit
 from polybody.networks.structure import incidence
 
 
@@ -193,3 +195,22 @@ def test_forces_by_the_mass_matrix_are_those_of_inverse_dynamics(varied: bool) -
         found = np.asarray(made(*x, *([3.5] if varied else []))).ravel()
         wanted = model.inverse_dynamics(*x, **({"parameters": [3.5]} if varied else {}))
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * (1 + np.abs(wanted).max()))
+
+
+class Numbers(PartComponent):
+    """A part whose equations are numbers at run time: they are never solved beforehand."""
+
+    numeric = True
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_equations_that_are_numbers_at_run_time_stay_to_be_iterated(numeric: bool) -> None:
+    net = pb.Network("net")
+    net.part("supply", "voltage_source", "a", voltage=2.0)
+    net.part("load", pb.Part("load", "electrical", equations=["i = 0.5*v"]), "a")
+    found: list[Any] = flat_components(net)
+    if numeric:
+        found = [Numbers(x.name, x.part, x.nodes, x.values) if x.name == "load" else x for x in found]
+    made = semiexplicit(Assembly(found, {}))
+    names = [made.assembly.key_name(key) for key in made.algebraic]
+    assert names == (["load.i"] if numeric else [])

@@ -105,7 +105,8 @@ def _solved(assembly: Assembly) -> Semiexplicit:
     coupled = frozenset(owners[e] for block, _ in order if len(block) > 1 for e in block) & models
     if coupled:
         return Semiexplicit(assembly, reduced, owners, reduced.states, [], [], [], coupled)
-    explicit = _explicit(reduced, [(block[0], columns[0]) for block, columns in order if len(block) == 1])
+    alone = [(block[0], columns[0]) for block, columns in order if len(block) == 1 and owners[block[0]] not in numeric]
+    explicit = _explicit(reduced, alone)
     solved: list[tuple[Key, Any]] = []
     algebraic: list[Key] = []
     g: list[Any] = []
