@@ -65,3 +65,14 @@ def test_a_peak_below_a_level_does_not_cross_it(method: str, compiled: bool):
     model = block().with_gravity((0, 0, -10.0))
     run = pb.simulate(model, 1.0, [0.0], [5.0], events=[event], compiled=compiled, **options_of(method))
     assert not run.happenings
+
+
+@EITHER
+@EVERY
+def test_a_force_whose_peak_just_carries_a_block_does_not_lift_it(method: str, compiled: bool):
+    """It touches zero, up to rounding, and does not cross it."""
+    model = block(limits=(0.0, 10.0)).with_gravity((0, 0, -9.81))
+    law = lambda t, q, v: [9.81 * (1 - np.cos(7 * t)) / 2]  # noqa: E731
+    run = pb.simulate(model, 1.0, [0.0], controller=law, compiled=compiled, **options_of(method))
+    assert [x.detail for x in run.happenings] == ["rests"]
+    assert not run.q.any()

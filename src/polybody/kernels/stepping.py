@@ -458,7 +458,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
-        "LOOKS": looks, "PART": 1.0 / looks, "PARABOLAS": extrema.PARABOLAS,
+        "LOOKS": looks, "PART": 1.0 / looks, "PARABOLAS": extrema.PARABOLAS, "TOUCHED": extrema.TOUCHED,
         "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,

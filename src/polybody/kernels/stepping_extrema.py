@@ -7,13 +7,15 @@ sign, taken as positive, say where that may be: their parabola has its vertex wi
     0 < B = q₁ − 2q₂ + q₃,    |q₃ − q₁| < 2B,    at the height q₂ − (q₃ − q₁)²/8B                               (1)
 
 (looks at equal distances), which is below half of the least of them. From there on the function itself is asked at
-vertices of parabolas through the three points nearest to its extremum, until one lies at zero or beyond it, or until
-parabolas come no lower. Where (1) does not hold nothing is asked: functions far from zero cost a comparison per look.
+vertices of parabolas through the three points nearest to its extremum, until one lies beyond zero, or until parabolas
+come no lower. A function that only touches zero, up to rounding (`TOUCHED` of q₁ + q₃), has not crossed it. Where (1)
+does not hold nothing is asked: functions far from zero cost a comparison per look.
 """
 
 from __future__ import annotations
 
 PARABOLAS = 8  # at most, of an extremum
+TOUCHED = 1e-12
 
 EXTREMA = """
 def _extremum(job, x0, f0, x1, f1, h: float, which, way: float, p1: float, p2: float, p3: float):
@@ -21,6 +23,7 @@ def _extremum(job, x0, f0, x1, f1, h: float, which, way: float, p1: float, p2: f
     q1 = way * number(word(job + EARLIER) + which)
     q2 = way * number(word(job + BEFORE) + which)
     q3 = way * number(word(job + AFTER) + which)
+    rounding = TOUCHED * (q1 + q3)
     found = 2.0
     count = 0
     while count < PARABOLAS:
@@ -33,7 +36,7 @@ def _extremum(job, x0, f0, x1, f1, h: float, which, way: float, p1: float, p2: f
         if bend > 0.0 and x > p1 + slack and x < p3 - slack and size(x - p2) > slack and value < 0.9 * q2:
             _look_inside(job, x0, f0, x1, f1, h, x, trial)
             q = way * number(trial + which)
-            if q <= 0.0:
+            if q < 0.0 - rounding:
                 found = x
                 count = PARABOLAS
             elif x < p2:
@@ -83,4 +86,4 @@ def _beyond(job, x0, f0, x1, f1, h: float, p1: float, p2: float, p3: float, sinc
     return 0
 """
 
-__all__ = ["EXTREMA", "PARABOLAS"]
+__all__ = ["EXTREMA", "PARABOLAS", "TOUCHED"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels.stepping_extrema import PARABOLAS
+from polybody.kernels.stepping_extrema import PARABOLAS, TOUCHED
 from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
 from polybody.simulation.integrators.base import LOOKS
@@ -95,13 +95,14 @@ def first_crossing(
 def extremum(
     function: Callable[[float], float], a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 ) -> float | None:
-    """Where a function is zero or beyond it between three looks (time, value) of one sign: as compiled loops find it,
+    """Where a function is beyond zero between three looks (time, value) of one sign: as compiled loops find it,
     by parabolas, if those say that it comes near."""
     way = 1.0 if b[1] > 0 else -1.0
     (p1, q1), (p2, q2), (p3, q3) = ((p, way * q) for p, q in (a, b, c))
     nearest, bend, tilt = min(q1, q2, q3), q1 - 2 * q2 + q3, q3 - q1
     if not (nearest > 0 and abs(tilt) < 2 * bend and (q2 - 0.5 * nearest) * 8 * bend < tilt * tilt):
         return None
+    rounding = TOUCHED * (q1 + q3)
     for _ in range(PARABOLAS):
         slope = (q2 - q1) / (p2 - p1)
         bend = ((q3 - q2) / (p3 - p2) - slope) / (p3 - p1)
@@ -112,7 +113,7 @@ def extremum(
         if not (p1 + slack < x < p3 - slack and abs(x - p2) > slack and value < 0.9 * q2):
             return None
         q = way * function(x)
-        if q <= 0:
+        if q < -rounding:
             return x
         if q < q2:
             (p1, q1), (p3, q3) = ((p1, q1), (p2, q2)) if x < p2 else ((p2, q2), (p3, q3))
