@@ -14,10 +14,11 @@ from polybody.kernels.kernel import STREAMED_FROM
 from polybody.kernels.target import host, without_avx512, without_fma
 
 
-def tables(n: int, widths: tuple[int, ...], seed: int = 0) -> tuple[ca.Function, list[np.ndarray]]:
-    """A function of six numbers that gives A (symmetric) and B₁, B₂, …, and which entries of these are not zero.
+def tables(n: int, widths: tuple[int, ...], seed: int = 0) -> ca.Function:
+    """A function of six numbers that gives A (symmetric), B₁, B₂, …, C₁, C₂, ….
 
-    Columns share supports, one is empty, some entries are one another, one is constant and one is an input.
+    Columns of B share supports, some are empty, some entries are one another, one is constant and one is an input; C
+    has entries in columns of either kind.
     """
     rng = np.random.default_rng(seed)
     x = ca.SX.sym("x", 6)
@@ -30,7 +31,7 @@ def tables(n: int, widths: tuple[int, ...], seed: int = 0) -> tuple[ca.Function,
     for i in range(n):
         for j in range(i + 1):
             A[i, j] = A[j, i] = some()
-    parts, there = [A], []
+    parts, added = [A], []
     for m in widths:
         supports = [rng.random(n) < 0.6 for _ in range(3)] + [np.zeros(n, bool), np.ones(n, bool)]
         own = np.array([supports[int(k)] for k in rng.integers(5, size=m)]).T.reshape(n, m)
@@ -44,21 +45,26 @@ def tables(n: int, widths: tuple[int, ...], seed: int = 0) -> tuple[ca.Function,
             i, j = (int(k[1]) for k in np.nonzero(own))
             B[i, j] = 2.5
         parts.append(ca.densify(B))
-        there.append(own)
-    columns = [ca.vec(part.T) for part in parts]
-    return ca.Function("tables", [x], [ca.densify(c) for c in columns]), there
+        C = ca.SX(n, m)
+        for column in (np.flatnonzero(own.any(axis=0)), np.flatnonzero(~own.any(axis=0))):
+            for j in column[:2]:
+                C[int(rng.integers(n)), int(j)] = some()
+        added.append(ca.densify(C))
+    columns = [ca.vec(part.T) for part in (*parts, *added)]
+    return ca.Function("tables", [x], [ca.densify(c) for c in columns])
 
 
 def kernel_of(n: int, widths: tuple[int, ...], key: str = "", **options):
-    function, _ = tables(n, widths)
+    function = tables(n, widths)
     shapes = [(f"P{k}", (n, m)) for k, m in enumerate(widths)] + [("A", (n, n))]
     read = lambda: Factored(tape.from_function(function))  # noqa: E731
     return function, build("products", [("x", 6)], shapes, read, f"factored {n} {widths} {key}", **options)
 
 
 def products(function: ca.Function, x: np.ndarray, n: int, widths: tuple[int, ...]) -> list[np.ndarray]:
-    A, *right = (np.asarray(t).reshape(n, -1) for t in function.call([ca.DM(x)]))
-    return [*(-(A @ B) for B, _ in zip(right, widths, strict=True)), A]
+    A, *others = (np.asarray(t).reshape(n, -1) for t in function.call([ca.DM(x)]))
+    right, added = others[: len(widths)], others[len(widths) :]
+    return [*(C - A @ B for B, C in zip(right, added, strict=True)), A]
 
 
 TARGETS = {"host": host(), "avx2": without_avx512(host()), "without fma": without_fma(host())}
@@ -115,6 +121,6 @@ def test_tiles_leave_a_register_for_what_comes_from_memory():
 
 def test_tables_that_cannot_be_multiplied_are_refused():
     x = ca.SX.sym("x", 6)
-    wrong = tape.from_function(ca.Function("wrong", [x], [x[:4], x[:5]]))
-    with pytest.raises(InputError, match=r"tables of \[4, 5\] numbers"):
+    wrong = tape.from_function(ca.Function("wrong", [x], [x[:4], x[:5], x[:5]]))
+    with pytest.raises(InputError, match=r"tables of \[4, 5, 5\] numbers"):
         build("wrong", [("x", 6)], [("P", (5,)), ("A", (2, 2))], lambda: Factored(wrong), "wrong tables")

@@ -1,6 +1,6 @@
-"""Results that are products of tables: a tape computes A and B₁, B₂, …, a loop multiplies them.
+"""Results that are products of tables: a tape computes A, B₁, B₂, … and C₁, C₂, …, loops multiply them.
 
-    P_k = −A B_k,    results P₁, P₂, …, A                A is n × n, B_k is n × m_k
+    P_k = C_k − A B_k,    results P₁, P₂, …, A           A is n × n, B_k and C_k are n × m_k
 
 Written as straight-line code the products of a humanoid's derivatives are 41,000 operations after 31,000 others: three
 quarters of a megabyte of code that is fetched for every block of states. As products of whole arrays, state by state,
@@ -9,11 +9,11 @@ cache.
 
 Most entries of B_k are zero in every state: column j has others only in the rows of its *support* S_j, and
 
-    P_ij = −Σ_{l ∈ S_j} A_il B_lj
+    P_ij = C_ij − Σ_{l ∈ S_j} A_il B_lj
 
 Columns with the same support are computed together, some at a time, for some rows of A (`factored_rows`). Terms are
-added in ascending order of l, each in one rounding where the processor has that, so that the fast tier (`interpret`)
-gets the same numbers.
+added in ascending order of l, each in one rounding where the processor has that, and the few entries of C that are not
+zero at last, so that the fast tier (`interpret`) gets the same numbers.
 """
 
 from __future__ import annotations
@@ -30,28 +30,33 @@ from polybody.properties import cached_property
 
 @dataclass(frozen=True)
 class Factored:
-    """A tape whose outputs are A, B₁, B₂, …, row-major."""
+    """A tape whose outputs are A, B₁, B₂, …, C₁, C₂, …, row-major."""
 
     tape: Tape
 
     @cached_property
     def order(self) -> int:
         """n"""
-        n = math.isqrt(len(self.tape.outputs[0]))
-        if n * n != len(self.tape.outputs[0]) or any(len(B) % max(n, 1) for B in self.tape.outputs[1:]):
-            sizes = [len(x) for x in self.tape.outputs]
-            raise InputError(f"tables of {sizes} numbers cannot be multiplied; expected n n, n m, …")
+        first, *others = (len(x) for x in self.tape.outputs)
+        n, half = math.isqrt(first), len(others) // 2
+        if n * n != first or n == 0 or others[:half] != others[half:] or any(size % n for size in others):
+            raise InputError(f"tables of {[first, *others]} numbers cannot be multiplied; expected n n, n m, …, n m, …")
         return n
 
     @cached_property
     def right(self) -> list[list[int]]:
         """The nodes of B₁, B₂, …"""
-        return self.tape.outputs[1:]
+        return self.tape.outputs[1 : 1 + len(self.tape.outputs) // 2]
+
+    def added(self, k: int) -> dict[int, int]:
+        """The nodes of those entries of C_k that are not zero."""
+        table = self.tape.outputs[1 + len(self.right) + k]
+        return {at: node for at, node in enumerate(table) if not self._is_zero(node)}
 
     @cached_property
     def widths(self) -> list[int]:
         """m₁, m₂, …"""
-        return [len(B) // self.order if self.order else 0 for B in self.right]
+        return [len(B) // self.order for B in self.right]
 
     @property
     def result_sizes(self) -> list[int]:

@@ -82,9 +82,13 @@ class FactoredRows(TableRows):
                         home[l * m + j] = [count]
                         count += 1
             self.homes.append(home)
+        self.added = [factored.added(k) for k in range(len(factored.right))]
+        for some in self.added:
+            self.homes.append({at: [count + k] for k, at in enumerate(some)})
+            count += len(some)
         self.zero, self.products = count, count + 1
         room = max((self._panel(tiles) for tiles in self.tiles), default=0)
-        tables = [*map(self._product_table, self.tiles, factored.widths), [self.homes[0][e][0] for e in range(n * n)]]
+        tables = [*map(self._product_table, range(len(self.tiles))), [self.homes[0][e][0] for e in range(n * n)]]
         super().__init__(factored.input_sizes, tables, count + 1 + len(self.panels) * room, target)
 
     def _home_of_A(self) -> dict[int, list[int]]:
@@ -100,9 +104,12 @@ class FactoredRows(TableRows):
         """Vectors of results that a panel of A has."""
         return self.rows * sum(len(tile.columns) for tile in tiles)
 
-    def _product_table(self, tiles: Sequence[Tile], m: int) -> list[int]:
-        """The places of P's entries, row-major."""
+    def _product_table(self, k: int) -> list[int]:
+        """The places of P's entries, row-major: those of C's where there is nothing to multiply."""
+        tiles, m = self.tiles[k], self.factored.widths[k]
         table, panel = [self.zero] * (self.factored.order * m), self._panel(tiles)
+        for at in self.added[k]:
+            table[at] = self._added_place(k, at)
         for g, start in enumerate(self.panels):
             for tile in tiles:
                 for r in range(self.rows):
@@ -110,6 +117,9 @@ class FactoredRows(TableRows):
                         place = self.products + g * panel + tile.result + r * len(tile.columns) + c
                         table[(start + r) * m + j] = place
         return table
+
+    def _added_place(self, k: int, at: int) -> int:
+        return self.homes[1 + len(self.tiles) + k][at][0]
 
     def places(self, output: int, element: int) -> Sequence[int]:
         return self.homes[output].get(element, ())
@@ -121,6 +131,10 @@ class FactoredRows(TableRows):
     def before(self, code: Code, result: int, source: str) -> None:
         if result < len(self.tiles) and self.tiles[result]:
             code.do(f"call void @multiply{result}(ptr {source})")
+            for at in self.added[result]:
+                place, more = self.tables[result][at], self._added_place(result, at)
+                if place != more:
+                    code.store(code.op("fadd", code.load(source, place), code.load(source, more)), source, place)
 
     def text(self) -> str:
         products = [self._product_text(k) for k, tiles in enumerate(self.tiles) if tiles]

@@ -143,11 +143,12 @@ def _dots(
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """(places of the results, instructions for the products, their pairs of places).
 
-    `tables` are the places of A, B₁, …; results have places from `first` on. A pair is as long as a constant, and pairs
-    begin so many bytes behind the first of these.
+    `tables` are the places of A, B₁, …, C₁, …; results have places from `first` on. A pair is as long as a constant,
+    and pairs begin so many bytes behind the first of these.
     """
     n = factored.order
     A, results, rows, pairs = tables[0].reshape(n, n), list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+    sums: list[tuple[int, ...]] = []
     for k, m in enumerate(factored.widths):
         B, table = tables[1 + k].reshape(n, m), np.zeros((n, m), dtype=np.int64)
         for j, support in enumerate(factored.supports(k)):
@@ -160,8 +161,15 @@ def _dots(
             first, behind = first + step * n, behind + 8 * count * n
             rows.append(some)
             pairs.append(own.ravel())
+        for at in factored.added(k):
+            more = int(tables[1 + len(factored.widths) + k][at])
+            if not factored.supports(k)[at % m]:
+                table.flat[at] = more
+            else:
+                sums.append((NUMBER[ca.OP_ADD], int(table.flat[at]), int(table.flat[at]), more, 0))
         results.append(table.ravel())
-    return [*results, tables[0]], np.concatenate(rows), np.concatenate(pairs).view(np.float64)
+    instructions = np.concatenate([*rows, np.array(sums, dtype=np.int64).reshape(-1, 1 + WORDS)])
+    return [*results, tables[0]], instructions, np.concatenate(pairs).view(np.float64)
 
 
 def _levels(given: np.ndarray, rows: np.ndarray, address: int) -> np.ndarray:

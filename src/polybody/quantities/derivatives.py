@@ -14,6 +14,7 @@ from polybody.algebra.domains import Array, Domain, GraphDomain, domain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import Mechanism
+from polybody.quantities.free_base import falling, falling_changes, free_base
 
 
 def graph_domain() -> GraphDomain:
@@ -36,17 +37,36 @@ def forward_derivatives(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
 ) -> tuple[Array, Array, Array]:
     """(da/dq, da/dv, da/dtau)."""
-    M_inverse, dq, dv = forward_factors(mechanism, q, v, tau, wrenches, domain=domain)
+    M_inverse, dq, dv = _forward_factors(mechanism, q, v, tau, wrenches, domain=domain)
     return -(M_inverse @ dq), -(M_inverse @ dv), M_inverse
+
+
+def _forward_factors(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, *, domain: Domain
+) -> tuple[Array, Array, Array]:
+    """(M⁻¹, dtau/dq, dtau/dv)."""
+    a = denoc.forward_dynamics(mechanism, q, v, tau, wrenches, domain=domain)
+    dq, dv, _ = denoc.inverse_dynamics_derivatives(mechanism, q, v, a, wrenches, domain=domain)
+    return denoc.inverse_mass_matrix(mechanism, q, domain=domain), dq, dv
 
 
 def forward_factors(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
-) -> tuple[Array, Array, Array]:
-    """(M⁻¹, dtau/dq, dtau/dv), of which the above are products."""
-    a = denoc.forward_dynamics(mechanism, q, v, tau, wrenches, domain=domain)
-    dq, dv, _ = denoc.inverse_dynamics_derivatives(mechanism, q, v, a, wrenches, domain=domain)
-    return denoc.inverse_mass_matrix(mechanism, q, domain=domain), dq, dv
+) -> tuple[Array, ...]:
+    """A = M⁻¹, B_q, B_v, C_q, C_v with da/dq = C_q − A B_q and da/dv = C_v − A B_v.
+
+    C is zero, B_q and B_v derivatives of inverse dynamics, except where the base is free (`free_base`).
+    """
+    base = free_base(mechanism) if wrenches is None else None
+    if base is None:
+        none = domain.zeros(mechanism.nv, mechanism.nv)
+        return *_forward_factors(mechanism, q, v, tau, wrenches, domain=domain), none, none
+    lighter, still = falling(mechanism, base, v, domain=domain)
+    M_inverse, dq, dv = _forward_factors(lighter, q, still, tau, None, domain=domain)
+    dq, dv = dq.copy(), dv.copy()
+    dq[:, base.v] = domain.zeros(mechanism.nv, base.nv)
+    dv[:, base.v.start + 3 : base.v.stop] = domain.zeros(mechanism.nv, 3)
+    return M_inverse, dq, dv, *falling_changes(mechanism, base, q, v, domain=domain)
 
 
 def motion_derivatives(

@@ -45,8 +45,8 @@ class Quantity:
 
     constrained None: the answer depends on q and v of all joints only, and the tree's text serves. `reduced`: it is
     joint-space dynamics, so it may be traced from the reduced mechanism. `loaded`: both texts take body wrenches
-    (bodies, 6) as one more argument. `factors`, of trees, takes what `tree` takes and gives (A, B₁, B₂, …), where the
-    results are −A B₁, −A B₂, …, A: for large trees, whose products are loops.
+    (bodies, 6) as one more argument. `factors`, of trees, takes what `tree` takes and gives (A, B₁, B₂, …, C₁, C₂, …),
+    where the results are C₁ − A B₁, C₂ − A B₂, …, A: for large trees, whose products are loops.
     """
 
     name: str  # that of the method of `Model`
