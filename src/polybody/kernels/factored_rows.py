@@ -6,8 +6,8 @@ behind the other, the straight line puts A in panels of R rows, (l, row) within 
 a tile, (l ∈ S_j, column). The last rows of A overlap those before where R does not divide n.
 
 All tiles of one panel of A are done before the next: it stays in the first cache, and B passes by in order. A table
-holds for each tile the length of its support, and how far from the panel's begin each l of it lies. Results have places of
-their own, used again for the next product when they are written (`table_rows`).
+holds for each tile the length of its support, and how far from the panel's begin each l of it lies. Results have places
+of their own, used again for the next product when they are written (`table_rows`).
 """
 
 from __future__ import annotations
