@@ -30,7 +30,6 @@ from polybody.constraints.mobility import (
 from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
 from polybody.constraints.rolling import VelocityRelationConstraint
 from polybody.errors import InputError, PolybodyError
-from polybody.kernels import background
 from polybody.mechanism import kinematics
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
@@ -69,6 +68,8 @@ class Assembly:
         self._general = GeneralPlaces(kernels, self.integrate, self._general_problem)
 
     def integrate(self, q: Array, d: Array) -> Array:
+        from polybody.kernels import background
+
         few = q.ndim == d.ndim == 1 and self._by_text < READ and not background.is_repeatable()
         if few and not self.tree.has_kernel(QUANTITIES["integrate"]):
             self._by_text += 1

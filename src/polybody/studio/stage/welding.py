@@ -1,6 +1,6 @@
 """Which rows are equal: the corners of an .stl file, 18 numbers a triangle, are some six times as many as its points.
 
-Each row becomes one number (`keys`), and numbers are told apart by a table of hashes, in passes over
+Each row becomes one number (`keys`), and equal numbers are found by a table of hashes, in passes over
 all that are still unplaced: everyone writes where its hash leads, the first of those that meet there stays, and who
 finds its own number is placed with it; the others try the next bits. Sorting them took six times as long.
 """
