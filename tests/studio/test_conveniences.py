@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import polybody as pb
 from browser import Browser, find_chromium
+from polybody.kernels import background
 from polybody.studio.channels import Item, channels, position_items
 from polybody.studio.panels import panels
 
@@ -142,6 +144,37 @@ def test_run_is_shared_as_a_page(run: pb.Trajectory, tmp_path: Path) -> None:
         page.close()
     with pytest.raises(pb.InputError, match="neither a model nor a run"):
         pb.view(3, browser=False)
+
+
+def test_background_compilation_waits_while_a_run_is_shown(
+    run: pb.Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever draws, writes or packs has Python alone, and gives it back however it ends."""
+    seen: dict[str, bool] = {}
+
+    def looking(name: str, fails: bool = False) -> Any:
+        def act(*_: Any, **__: Any) -> Any:
+            seen[name] = background._worker.is_building()
+            if fails:
+                raise pb.InputError("no")
+            return SimpleNamespace(url="")
+
+        return act
+
+    monkeypatch.setattr("polybody.studio.sharing.write_page", looking("share", fails=True))
+    monkeypatch.setattr("polybody.studio.results.write_run", looking("save"))
+    monkeypatch.setattr("polybody.studio.report.write_report", looking("report"))
+    monkeypatch.setattr("polybody.studio.plots.plotted", looking("plot"))
+    monkeypatch.setattr("polybody.studio.viewer.serve.Viewer", looking("view"))
+    with pytest.raises(pb.InputError):
+        run.share(tmp_path / "run.html")
+    assert not background._worker.is_building()
+    run.save(tmp_path / "run")
+    run.report(tmp_path / "run.html")
+    run.plot("positions")
+    run.view(browser=False)
+    assert seen == dict.fromkeys(("share", "save", "report", "plot", "view"), True)
+    assert not background._worker.is_building()
 
 
 def test_a_trajectory_does_not_import_the_studio() -> None:

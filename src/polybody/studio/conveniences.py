@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ def view(*things: Any, live: bool = False, q: Any = None, port: int = 8080, brow
     model, records = _records(things)
     if live and records:
         raise InputError("live=True simulates a model; a run was given")
-    page = Viewer(model, records or None, port, live=live, q=q)
+    with _run_shown(model) if records else nullcontext():
+        page = Viewer(model, records or None, port, live=live, q=q)
     print(f"{page.url}  (this machine only)")
     if browser:
         webbrowser.open(page.url)
@@ -73,7 +74,7 @@ def render(path: str | os.PathLike[str], *things: Any, **options: Any) -> Path:
     from polybody.studio.render import render as to_file
 
     model, records = _records(things)
-    with _once(model):
+    with _run_shown(model) if records else _once(model):
         return to_file(model, path, records, **options)
 
 
@@ -82,24 +83,36 @@ def _once(model: Model) -> AbstractContextManager[None]:
     return nullcontext() if model.mechanism.constrained else sparing()
 
 
+@contextmanager
+def _run_shown(model: Model) -> Iterator[None]:
+    """`_once`, of a run: the code of one that has just ended is compiled afterwards.
+
+    Emitting it in the background has Python for 5 ms whenever what draws, packs or writes here lets go of it.
+    """
+    from polybody.kernels.background import building  # not above: models are shown without kernels
+
+    with building(), _once(model):
+        yield
+
+
 def run_plot(run: Trajectory, quantity: str, path: Any) -> Any:
     from polybody.studio.plots import plotted
 
-    with _once(run.model):
+    with _run_shown(run.model):
         return plotted(from_trajectory(run), quantity, path)
 
 
 def run_save(run: Trajectory, folder: Any, force: bool) -> Path:
     from polybody.studio.results import write_run
 
-    with _once(run.model):
+    with _run_shown(run.model):
         return write_run(from_trajectory(run), folder, force=force)
 
 
 def run_report(run: Trajectory, path: Any) -> Path:
     from polybody.studio.report import write_report
 
-    with _once(run.model):
+    with _run_shown(run.model):
         return write_report(from_trajectory(run), path)
 
 
@@ -110,7 +123,7 @@ def run_view(run: Trajectory, *others: Trajectory, port: int, browser: bool) -> 
 def run_share(run: Trajectory, path: Any) -> Path:
     from polybody.studio.sharing import write_page
 
-    with _once(run.model):
+    with _run_shown(run.model):
         return write_page(path, run.model, [from_trajectory(run)], [run.model.name])
 
 
