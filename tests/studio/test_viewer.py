@@ -21,7 +21,7 @@ pytest.importorskip("trimesh", reason="the viewer's packages are an extra: pip i
 
 from polybody.studio.stage.shapes import body_shapes, inertia_ellipsoid
 from polybody.studio.stage.stage import Stage
-from polybody.studio.viewer.serve import Viewer, free_port
+from polybody.studio.viewer.serve import Viewer, listening
 from viewer_page import page_poses, pixels, report, wait_for
 
 
@@ -229,7 +229,8 @@ def test_port_in_use_is_said_and_another_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert free_port(port) != port
+        with listening(port) as another:
+            assert another.getsockname()[1] != port
         viewer = Viewer(pb.load("two-link"), port=port)
         try:
             assert viewer.moved

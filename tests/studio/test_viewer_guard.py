@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from polybody.studio.viewer import serve
+from polybody.studio.viewer.hub import Hub
 from polybody.studio.viewer.serve import Viewer
 
 
@@ -169,6 +171,49 @@ def test_the_page_is_there_before_its_meshes_and_its_scene_waits_for_them(monkey
     finally:
         go.set()
         served.close()
+
+
+def test_who_comes_before_the_server_is_there_is_answered_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, run = threading.Event(), Hub._run
+
+    def late(hub: Hub) -> None:
+        go.wait(20)
+        run(hub)
+
+    monkeypatch.setattr(Hub, "_run", late)
+    served = Viewer(pb.load("two-link"), port=8173)
+    try:
+        assert not go.is_set()
+        assert served.hub._loop is None  # no server yet, and the constructor has returned
+        place = urlsplit(served.url)
+        line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+        line.request("GET", place.path)
+        go.set()
+        answer = line.getresponse()
+        assert answer.status == 200
+        assert b"<html" in answer.read().lower()
+        line.close()
+    finally:
+        go.set()
+        served.close()
+    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.1", served.port), 5):
+        pass
+
+
+def test_a_server_that_does_not_start_is_told_and_gives_its_port_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(_: Hub) -> None:
+        raise OSError("no loop")
+
+    monkeypatch.setattr(Hub, "_serve", fails)
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    served = Viewer(pb.load("two-link"), port=8174)
+    with pytest.raises(pb.PolybodyError, match="is not served"):
+        served.hub.tell({"k": "notice"})
+    served.close()
+    assert "no loop" in str(told[0].exc_value)
+    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.1", served.port), 5):
+        pass
 
 
 def test_a_scene_that_cannot_be_made_is_an_error_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,21 +19,31 @@ from polybody.studio.viewer.content import with_meshes
 from polybody.studio.viewer.guard import Guard
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.hub import Hub
-from polybody.studio.viewer.live import Live
 from polybody.studio.viewer.pack import compressed
 from polybody.studio.viewer.session import Session
+
+if TYPE_CHECKING:
+    from polybody.studio.viewer.live import Live
+    from polybody.studio.viewer.posing import Posing
 
 HOST = "127.0.0.1"
 
 
-def free_port(wanted: int, tries: int = 50) -> int:
-    """The port, or the first free one after it."""
+def listening(wanted: int, tries: int = 50) -> socket.socket:
+    """A socket that listens on the port, or on the first free one after it."""
     for port in range(wanted, min(wanted + tries, 65536)):
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
             if os.name == "posix":  # a page that was just closed does not hold its port
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((HOST, port))
-            return port
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((HOST, port))
+            found.listen(100)
+        except BaseException as reason:
+            found.close()
+            if not isinstance(reason, OSError):
+                raise
+        else:
+            return found
     raise InputError(f"no free port from {wanted} to {wanted + tries - 1}: give another with --port")
 
 
@@ -67,22 +76,24 @@ class Viewer:
             raise InputError(f"port is {port}; expected a number from 1 to 65535")
         records = [] if record is None else [record] if isinstance(record, Record) else list(record)
         self.stage, self.posing, content = page_content(model, records, names, q)
-        self.live = Live(model, self.posing, self.stage.size) if live and not records else None
+        self.live = _live(model, self.posing, self.stage.size) if live and not records else None
         self.session = Session(self.stage, self.posing, self.live)
         more: dict[str, Any] = {"configurations": list(self.session.configurations)}
         if self.live is not None:
             more |= {"mode": "live", "live": self.live.settings()}
         self._scene = Later(lambda: compressed(with_meshes(self.stage, content() | more)))
-        self.port = free_port(port)
+        guard, title = Guard(HOST), page(f"polybody: {model.name}")
+        served = listening(port)
+        self.port = served.getsockname()[1]
         self.moved = self.port != port
-        guard = Guard(HOST)
-        title = f"polybody: {model.name}"
-        self.hub = Hub(
-            HOST, self.port, guard, page(title), self._scene, self.session.received, self.session.arrived
-        )
         self.url = f"http://{HOST}:{self.port}/{guard.token}/"
+        self.hub = Hub(
+            served, guard, title, self._scene, self.session.received, self.session.arrived, self._prepare
+        )
         self.session.start(self.hub)
-        # while the browser starts; not before, as it would compete with the threads that the page needs first
+
+    def _prepare(self) -> None:
+        """Make the scene while the browser starts; not before, as it would compete with what the page needs first."""
         threading.Thread(target=self._scene, name="polybody scene", daemon=True).start()
 
     @property
@@ -93,6 +104,12 @@ class Viewer:
     def close(self) -> None:
         self.session.close()
         self.hub.close()
+
+
+def _live(model: Model, posing: Posing, size: float) -> Live:
+    from polybody.studio.viewer.live import Live  # its import takes 10 ms, which other pages do without
+
+    return Live(model, posing, size)
 
 
 def serve(
@@ -113,4 +130,4 @@ def serve(
         viewer.close()
 
 
-__all__ = ["HOST", "Viewer", "free_port", "serve"]
+__all__ = ["HOST", "Viewer", "listening", "serve"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from polybody.studio.stage.stage import Stage
 from polybody.studio.viewer.analyses import internal_loads, mobility_motions
 from polybody.studio.viewer.content import state_content
 from polybody.studio.viewer.hub import Hub, Visitor
-from polybody.studio.viewer.live import Live
 from polybody.studio.viewer.pack import packed
 from polybody.studio.viewer.posing import Posing
+
+if TYPE_CHECKING:
+    from polybody.studio.viewer.live import Live
 
 Array = np.ndarray
 FRAMES = 60
