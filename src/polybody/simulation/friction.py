@@ -180,8 +180,9 @@ class DryFriction:
 
     def _sliding_forces(self, v: Array, loads: dict[str, float]) -> Array:
         force = np.zeros(len(v))
-        for slot, level in self.levels(v, loads).items():
-            force[slot] = -self.sliding[slot] * level
+        for part in self.parts:  # in every rate: of joints that stick the level is not asked for
+            if way := self.sliding[part.v]:
+                force[part.v] -= way * part.level(float(v[part.v]), loads.get(part.joint, 0.0))
         return force
 
     @cached_property

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
+from polybody.kernels.kernel import Kernel
 from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
@@ -110,6 +111,7 @@ class Stops:
         self.levels: dict[Stop, float] = {}
         self._known: dict[tuple[float, bytes], Loaded] | None = None
         self._last = b"", np.zeros((0, 0))
+        self._kernel: Kernel | None = None  # of a tree's M, which is asked for in every rate while joints are held
 
     @property
     def is_free(self) -> bool:
@@ -144,9 +146,17 @@ class Stops:
         if self.model.mechanism.constrained:
             Z = null_space(self.model.engine.constraints.jacobian(q))
             return Z @ _root(Z.T @ self.model.tree.mass_matrix(q) @ Z)
+        return _root(self._mass_matrix(q))
+
+    def _mass_matrix(self, q: Array) -> Array:
+        """M of a tree: q is the run's own, and nothing is to be checked."""
+        if self._kernel is not None:
+            return self._kernel(q)
         tree, asked = self.model.engine.tree, QUANTITIES["mass_matrix"]
+        if tree.has_kernel(asked):
+            self._kernel = tree.plain(asked)
         M = tree.once(asked, q)
-        return _root(tree.answer(Request(asked, (q,))) if M is None else M)  # q is the run's own: nothing to check
+        return tree.answer(Request(asked, (q,))) if M is None else M
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:
         """(change of a, joint force) by which the held joints do not accelerate."""
@@ -154,11 +164,30 @@ class Stops:
         return change[0], force[0]
 
     def reactions(self, q: Array, a: Array) -> tuple[Array, Array]:
-        """The same of many accelerations, (n, nv), at one q."""
-        held, B = list(self.held), self.motions(q)
-        N, force = B[held], np.zeros_like(a)
+        """The same of many accelerations, (n, nv), at one q.
+
+        In a tree the joints' unit forces accelerate it by columns X of M⁻¹, of which the rows of the joints themselves
+        are positive definite: two solutions, a third of the time that R takes. Joints that loops lock have none.
+        """
+        held, force = list(self.held), np.zeros_like(a)
+        if not self.model.mechanism.constrained:
+            X = self._answers(q, held)
+            force[:, held] = np.linalg.solve(X[held], -a[:, held].T).T
+            return force[:, held] @ X.T, force
+        B = self.motions(q)
+        N = B[held]
         force[:, held] = np.linalg.lstsq(N @ N.T, -a[:, held].T, rcond=None)[0].T
         return force[:, held] @ N @ B.T, force
+
+    def _answers(self, q: Array, held: list[int]) -> Array:
+        """How unit forces of these joints of a tree accelerate it: columns of M⁻¹."""
+        key = q.tobytes()
+        if self._last[0] == key:  # R is at hand
+            B = self._last[1]
+            return B @ B[held].T
+        units = np.zeros((self.model.nv, len(held)))
+        units[held, range(len(held))] = 1.0
+        return np.linalg.solve(self._mass_matrix(q), units)
 
     def holding(self, stop: Stop | Stick) -> Callable[[Any, float, Array], tuple[float, float]]:
         """(what holds the joint, as a force on it; the level of friction there, 0 for a stop)."""
