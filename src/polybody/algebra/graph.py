@@ -99,13 +99,14 @@ class Node:
 
     def __sub__(self, other: Any) -> Any:
         if type(other) is Node:
+            op = self.op
             if other.op is NEG:
                 return self + other.a
-            if same(self, other):
+            if op is other.op and same(self, other):
                 return 0.0
-            if self.op is NEG:
+            if op is NEG:
                 return -(self.a + other)
-            if self.op is ADD:
+            if op is ADD:
                 if same(self.b, other):
                     return self.a
                 if same(self.a, other):
@@ -247,19 +248,18 @@ def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
     """Every node that the roots need, operands before results; not what those with serials in `stop` need."""
     found = {x.serial: x for x in roots if type(x) is Node}
     stack = list(found.values())
-    pop, push = stack.pop, stack.append
+    pop, push, kind = stack.pop, stack.append, Node
     while stack:
         x = pop()
-        if stop and x.serial in stop:
-            continue
-        y = x.a  # written out twice: this is on the way of every first answer. A leaf has none
-        if type(y) is Node and (serial := y.serial) not in found:
-            found[serial] = y
-            push(y)
-        y = x.b
-        if type(y) is Node and (serial := y.serial) not in found:
-            found[serial] = y
-            push(y)
+        while not stop or x.serial not in stop:  # on the way of every first answer: inwards along a, b is for later
+            y = x.b
+            if type(y) is kind and (serial := y.serial) not in found:
+                found[serial] = y
+                push(y)
+            y = x.a  # a leaf has none
+            if type(y) is not kind or (serial := y.serial) in found:
+                break
+            found[serial] = x = y
     return [found[serial] for serial in sorted(found)]
 
 

@@ -86,31 +86,31 @@ class Numbering:
         from polybody.kernels.tape import COMMUTATIVE
 
         build, place, numbers = self._build, self._place, _Numbers(self._build)
-        known, nodes = build.numbers, build.nodes
-        divisors = Counter(x.b.serial for x in order if x.op is DIV)
-        codes: dict[str, tuple[int, bool]] = {}  # (code, whether operands may change places)
+        known, nodes, kind = build.numbers, build.nodes, Node
+        look, append = known.get, nodes.append
+        divisors = Counter([x.b.serial for x in order if x.op is DIV])
+        found = {op: getattr(casadi, op) for op in {x.op for x in order} if op is not LEAF}
+        codes = {op: (code, code in COMMUTATIVE) for op, code in found.items()}  # whether operands may change places
+        codes[SQ] = casadi.OP_MUL, True
         for x in order:
-            op, a, b = x.op, x.a, x.b
+            op = x.op
             if op is LEAF:
                 continue
-            found = codes.get(op)
-            if found is None:
-                code = getattr(casadi, op)
-                found = codes[op] = code, code in COMMUTATIVE
-            code, either = found
-            one = place[a.serial] if type(a) is Node else numbers[a]
-            other = 0 if b is None else place[b.serial] if type(b) is Node else numbers[b]
-            if op is DIV and divisors[x.b.serial] > 1:  # as `kernels.tape.divided_once` would have it
-                place[x.serial] = build.node(casadi.OP_MUL, one, build.node(casadi.OP_INV, other))
-                continue
-            if op is SQ:
-                place[x.serial] = build.node(code, one)
-                continue
-            key = (code, other, one) if either and one > other else (code, one, other)
-            number = known.get(key)
+            a, b = x.a, x.b
+            code, either = codes[op]
+            one = place[a.serial] if type(a) is kind else numbers[a]
+            if b is None:
+                key = (code, one, one if op is SQ else 0)
+            else:
+                other = place[b.serial] if type(b) is kind else numbers[b]
+                if op is DIV and divisors[b.serial] > 1:  # as `kernels.tape.divided_once` would have it
+                    place[x.serial] = build.node(casadi.OP_MUL, one, build.node(casadi.OP_INV, other))
+                    continue
+                key = (code, other, one) if either and one > other else (code, one, other)
+            number = look(key)
             if number is None:
                 number = known[key] = len(nodes)
-                nodes.append(key)
+                append(key)
             place[x.serial] = number
 
 

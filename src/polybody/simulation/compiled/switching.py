@@ -156,11 +156,12 @@ def switching_of(
     quiet = {label_of(f) for f, _ in functions if changes_nothing(f, problem)}
     actions = {("event", x): k for k, x in enumerate(acts)}
     rubbing, limits = list(holding.rubbing), list(holding.stops)
+    stop_at, rubs_at = {stop: k for k, stop in enumerate(limits)}, {v: k for k, v in enumerate(rubbing)}
     words = [*((8 * stop.q, 8 * stop.v, places[stop.v]) for stop in limits)]
     words += [(8 * holding.slots[places[v]][0], 8 * v, places[v]) for v in rubbing]
     words += [(8 * q, 8 * v) for q, v in holding.slots]  # type: ignore[list-item]
     for label in watch.labels:
-        known = (kinds.ACTS, actions[label]) if label in actions else _kind(label, limits, rubbing, quiet)
+        known = (kinds.ACTS, actions[label]) if label in actions else _kind(label, stop_at, rubs_at, quiet)
         words.append(known)  # type: ignore[arg-type]
     levels = {} if friction is None else friction.levels(np.zeros(problem.nv))
     numbers = [*(x for stop in limits for x in (stop.side, stop.limit)), *(levels[v] for v in rubbing)]
@@ -181,14 +182,14 @@ def changes_nothing(function: Any, problem: Problem) -> bool:
     return isinstance(function, Excess) and problem.limits == "report"
 
 
-def _kind(label: Any, limits: list[Stop], rubbing: list[int], quiet: set[Any]) -> tuple[int, int]:
+def _kind(label: Any, stops: dict[Stop, int], rubbing: dict[int, int], quiet: set[Any]) -> tuple[int, int]:
     if label in quiet:
         return kinds.QUIET, 0
     word, what = label
-    if word in ("reached", "left") and what in limits:
-        return (kinds.REACHED if word == "reached" else kinds.LEFT), limits.index(what)
+    if word in ("reached", "left") and what in stops:
+        return (kinds.REACHED if word == "reached" else kinds.LEFT), stops[what]
     if word in ("rests", "slips"):
-        return (kinds.RESTS if word == "rests" else kinds.SLIPS), rubbing.index(what)
+        return (kinds.RESTS if word == "rests" else kinds.SLIPS), rubbing[what]
     return kinds.UNKNOWN, 0
 
 
