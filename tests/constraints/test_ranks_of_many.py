@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
-from polybody.constraints.ranks import ranked_svd, ranks
+from polybody.constraints.ranks import newton_step, pseudo_inverse, ranked_svd, ranks
 
 
 def test_ranks_are_the_singular_values_that_ranked_svd_keeps():
@@ -51,3 +51,23 @@ def test_ranks_of_many_matrices_are_those_of_each_near_and_far_from_full_rank():
         J[20] = 0.0
         assert ranks(J)[20] == 0
         assert np.array_equal(np.delete(ranks(J), 20), np.delete(expected, 20))
+
+
+def test_newton_steps_of_many_are_those_of_the_pseudo_inverse_near_and_far_from_full_rank() -> None:
+    """From 16 matrices on squares give them; where these are unsure, or rows are fewer, singular values do."""
+    rng = np.random.default_rng(2)
+    for m, n in [(9, 6), (7, 7), (6, 9)]:
+        k = min(m, n)
+        U, V = (np.linalg.qr(rng.normal(size=(40, size, size)))[0] for size in (m, n))
+        s = np.ones((40, k))
+        s[:, -1] = np.geomspace(1.0, 1e-13, 40)
+        J = (U[:, :, :k] * s[:, None]) @ V[:, :k]
+        phi = rng.normal(size=(40, m))
+        for some in (slice(None), slice(0, 5)):
+            expected = -(pseudo_inverse(J[some]) @ phi[some, :, None])[..., 0]
+            sizes = np.linalg.norm(expected, axis=-1)
+            off = np.linalg.norm(newton_step(J[some], phi[some]) - expected, axis=-1) / sizes
+            assert off.max() < 1e-5
+        J[20] = 0.0  # one that is singular without rounding
+        assert not newton_step(J, phi)[20].any()
+        assert np.linalg.norm(newton_step(J, phi)[0] + pseudo_inverse(J[0]) @ phi[0]) < 1e-9

@@ -12,7 +12,7 @@ import polybody as pb
 from loop_states import massive
 from polybody.cli import app
 from polybody.identification.excitation import _Goal, _Limits
-from polybody.identification.series import Series
+from polybody.identification.series import Series, _marks
 
 
 def check_gradients(model: pb.Model, criterion: str, limits: _Limits, series: Series, size: float) -> None:
@@ -65,6 +65,33 @@ def test_loops_are_excited_along_their_own_coordinates() -> None:
     assert np.abs(model.constraints.residual(found.q)).max() < 1e-8
     assert np.abs(found.v[:, list(model.engine.independent)]).max() <= 2.0
     np.testing.assert_allclose(found.v, model.assemble_velocity(found.q, found.v), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["five-bar", "stewart"])
+def test_dense_samples_are_followed_from_mark_to_mark(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pb.load(name)
+    series = Series(model, 10.0, 2, 300)
+    x = _Limits(model, Series(model, 10.0, 2, 40), 2.0, 100.0, np.inf, {}, 10.0).start(np.random.default_rng(2))
+    asked: list[int] = []
+    closed = Series._closed
+    monkeypatch.setattr(Series, "_closed", lambda self, q, u: asked.append(np.ndim(u)) or closed(self, q, u))
+    q, v, _ = series.motion(x)
+    assert asked.count(2) == 1  # those between marks
+    assert asked.count(1) < 7 + 300
+    u = series.own_motion(x)[0]
+    spread = np.abs(u - u[0]).max()
+    assert spread > 0.1  # the first sample alone would be a poor guess
+    np.testing.assert_array_equal(q[:, series.places], u)
+    for k in range(1, 300):
+        np.testing.assert_allclose(q[k], closed(series, q[k - 1], u[k]), atol=1e-11)
+    rates = model.difference(q[:-2], q[2:]) / (series.t[2] - series.t[0])
+    np.testing.assert_allclose(rates, v[1:-1], atol=3e-3 * np.abs(v).max())
+
+
+def test_marks_are_close_or_neighbours() -> None:
+    u = np.array([[0.0], [0.01], [0.02], [0.03], [0.2], [0.21], [0.19], [0.2]])
+    assert _marks(u).tolist() == [0, 2, 3, 4, 7]
+    assert _marks(u[:1]).tolist() == [0]
 
 
 def test_command_line_writes_a_motion(tmp_path) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polybody.constraints.ranks import DEPENDENT_TOLERANCE, pseudo_inverse
+from polybody.constraints.ranks import DEPENDENT_TOLERANCE, inverse_with_values
 from polybody.late import dataclass
 
 Array = np.ndarray
@@ -27,10 +27,11 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """φ̇ = G u̇, φ̈ = G ü + β at states (...); `condition` is that of J_d."""
+    """φ̇ = G u̇, φ̈ = G ü + β at states (...); E, nv×rows, is −J_d⁺ in rows d; `condition` is that of J_d."""
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
+    E: Array
     G: Array
     beta: Array
     condition: Array
@@ -43,19 +44,19 @@ def transfer_to(J: Array, gamma: Array, independent: Sequence[int]) -> Transfer:
     d = [k for k in range(n) if k not in set(u)]
     Jd, Ju = J[..., d], J[..., u]
     lead = np.broadcast_shapes(J.shape[:-2], gamma.shape[:-1])
-    inverse = pseudo_inverse(Jd, DEPENDENT_TOLERANCE)
-    G = np.zeros((*J.shape[:-2], n, len(u)))
+    inverse, s = inverse_with_values(Jd, DEPENDENT_TOLERANCE)
+    E, G = np.zeros((*J.shape[:-2], n, J.shape[-2])), np.zeros((*J.shape[:-2], n, len(u)))
+    E[..., d, :] = -inverse
     G[..., u, range(len(u))] = 1.0
-    G[..., d, :] = -(inverse @ Ju)
+    G[..., d, :] = E[..., d, :] @ Ju
     beta = np.zeros((*lead, n))
     beta[..., d] = -(inverse @ gamma[..., None])[..., 0]
     if d:
-        s = np.linalg.svd(Jd, compute_uv=False)
         least = s[..., len(d) - 1] if s.shape[-1] >= len(d) else np.zeros(s.shape[:-1])
         condition = s[..., 0] / np.maximum(least, 1e-300)
     else:
         condition = np.ones(J.shape[:-2])
-    return Transfer(tuple(u), tuple(d), G, beta, condition)
+    return Transfer(tuple(u), tuple(d), E, G, beta, condition)
 
 
 def solve_minimal(M: Array, transfer: Transfer, force: Array) -> Array:

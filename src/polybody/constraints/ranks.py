@@ -59,20 +59,23 @@ def _by_values(J: Array, tolerance: float) -> Array:
 
 
 def _mostly_full(J: Array, tolerance: float) -> Array:
-    """Many ranks, most of which are full: of A = J Jᵀ (or Jᵀ J), tr A ≥ σ_1² and ‖A⁻¹‖_F ≥ 1/σ_m² bound the quotient of
-    singular values from below. What these do not decide is left to singular values."""
-    A = J @ np.swapaxes(J, -1, -2) if J.shape[-2] <= J.shape[-1] else np.swapaxes(J, -1, -2) @ J
+    """Many ranks, most of which are full. What the squares do not decide is left to singular values."""
     full = np.full(J.shape[:-2], min(J.shape[-2:]))
-    try:
-        inverse = np.linalg.inv(A)
-    except np.linalg.LinAlgError:  # one is singular without rounding: nothing is known of the others
-        clear = np.zeros(full.shape, dtype=bool)
-    else:
-        size = np.trace(A, axis1=-2, axis2=-1) * np.sqrt(np.einsum("...ij,...ij->...", inverse, inverse))
-        clear = size < CLEAR  # not where it is not a number
+    _, clear = _inverse_squares(J if J.shape[-2] >= J.shape[-1] else np.swapaxes(J, -1, -2))
     if not clear.all():
         full[~clear] = _by_values(J[~clear], tolerance)
     return full
+
+
+def _inverse_squares(J: Array) -> tuple[Array, Array]:
+    """(A⁻¹, whether it is sure) of A = Jᵀ J: tr A ≥ σ_1² and ‖A⁻¹‖_F ≥ 1/σ_n² bound the quotient of singular values."""
+    A = np.swapaxes(J, -1, -2) @ J
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:  # one is singular without rounding: nothing is known of the others
+        return A, np.zeros(J.shape[:-2], dtype=bool)
+    size = np.trace(A, axis1=-2, axis2=-1) * np.sqrt(np.einsum("...ij,...ij->...", inverse, inverse))
+    return inverse, size < CLEAR  # not where it is not a number
 
 
 def inverse_values(s: Array, kept: Array) -> Array:
@@ -81,10 +84,26 @@ def inverse_values(s: Array, kept: Array) -> Array:
 
 def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None) -> Array:
     """J⁺ with the folder's notion of rank."""
+    return inverse_with_values(J, tolerance, most)[0]
+
+
+def inverse_with_values(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None) -> tuple[Array, Array]:
+    """(J⁺, singular values of J)."""
     U, s, Vt, kept = ranked_svd(J, tolerance, most, full=False)
     k = s.shape[-1]
     back = inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2)
-    return np.swapaxes(Vt[..., :k, :], -1, -2) @ back
+    return np.swapaxes(Vt[..., :k, :], -1, -2) @ back, s
+
+
+def newton_step(J: Array, phi: Array) -> Array:
+    """−J⁺ φ, (..., n). Of many that have full columns from the squares: off by 1e-6 of itself, which a step may be."""
+    if math.prod(J.shape[:-2]) < SOME or not 0 < J.shape[-1] <= J.shape[-2]:
+        return -(pseudo_inverse(J) @ phi[..., None])[..., 0]
+    inverse, clear = _inverse_squares(J)
+    step = -(inverse @ (np.swapaxes(J, -1, -2) @ phi[..., None]))[..., 0]
+    if not clear.all():
+        step[~clear] = -(pseudo_inverse(J[~clear]) @ phi[~clear][..., None])[..., 0]
+    return step
 
 
 def null_space(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
@@ -107,5 +126,5 @@ def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     return P
 
 
-__all__ = ["DEPENDENT_TOLERANCE", "NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space",
-           "pseudo_inverse", "ranked_svd", "ranks"]  # fmt: skip
+__all__ = ["DEPENDENT_TOLERANCE", "NEAR", "RANK_TOLERANCE", "inverse_values", "inverse_with_values",
+           "motion_projector", "newton_step", "null_space", "pseudo_inverse", "ranked_svd", "ranks"]  # fmt: skip

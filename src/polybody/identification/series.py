@@ -21,6 +21,8 @@ from polybody.model.model import Model
 Array = np.ndarray
 #: rad, m: independent coordinates that moved by less are followed by Newton's method from where the others were
 NEAR = 0.1
+#: how far apart marks may be: the line between two is then off by this squared over eight radii of curvature
+CLOSE = 0.025
 
 
 class Series:
@@ -66,20 +68,32 @@ class Series:
         return q, v, a
 
     def _followed(self, u: Array) -> Array:
-        """Positions of all joints: from those of the last motion where it was near, else one after the other."""
+        """Positions of all joints: from those of the last motion where it was near, else one after the other.
+
+        Dense samples are followed from mark to mark, and those between begin on the line between their marks.
+        """
         if self._last is not None:
-            q = self._last[1][0].copy()
+            q = self._last[1][0]
             if np.abs(u - q[:, self.places]).max() < NEAR:
-                q[:, self.places] = u
-                return self.model.constraints.assemble_dependent(q)
-        guess, rows = self.model.assemble(), []
+                return self._closed(q, u)
+        guess, found = self.model.assemble(), np.empty((len(u), self.model.nq))
         approach = guess[self.places] + np.linspace(0, 1, 9)[1:-1, None] * (u[0] - guess[self.places])
-        for row in (*approach, *u):
-            guess = guess.copy()
-            guess[self.places] = row
-            guess = self.model.constraints.assemble_dependent(guess)
-            rows.append(guess)
-        return np.array(rows)[len(approach) :]
+        for row in approach:
+            guess = self._closed(guess, row)
+        marks = _marks(u)
+        for k in marks:
+            found[k] = guess = self._closed(guess, u[k])
+        between = np.setdiff1d(np.arange(len(u)), marks)
+        if len(between):
+            lines = np.array([np.interp(between, marks, found[marks, j]) for j in range(self.model.nq)]).T
+            found[between] = self._closed(self.model.normalize(lines), u[between])
+        return found
+
+    def _closed(self, guess: Array, u: Array) -> Array:
+        """Positions near a guess with the independent coordinates u."""
+        q = np.array(guess)
+        q[..., self.places] = u
+        return self.model.constraints.assemble_dependent(q)
 
     def influence(self, x: Array) -> tuple[Array, Array, Array]:
         """(G, H, D) along the motion."""
@@ -105,6 +119,17 @@ class Series:
     def coefficients(self, by_u: Array, by_du: Array, by_ddu: Array) -> Array:
         """Gradients by u and its rates as one by the coefficients."""
         return (by_u.T @ self.B + by_du.T @ self.dB + by_ddu.T @ self.ddB).ravel()
+
+
+def _marks(u: Array) -> Array:
+    """Rows of u, from the first to the last: each the last of those that, like all before them, are close to the one
+    before, or else the next."""
+    marks, k = [0], 0
+    while k < len(u) - 1:
+        far = np.abs(u[k + 1 :] - u[k]).max(axis=1) > CLOSE
+        k = max(k + 1, k + int(far.argmax()) if far.any() else len(u) - 1)
+        marks.append(k)
+    return np.array(marks)
 
 
 __all__ = ["Series"]

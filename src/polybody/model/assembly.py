@@ -27,7 +27,7 @@ from polybody.constraints.mobility import (
     independence,
     redundancies,
 )
-from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
+from polybody.constraints.ranks import newton_step, null_space, pseudo_inverse, ranked_svd
 from polybody.constraints.rolling import VelocityRelationConstraint
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism import kinematics
@@ -138,7 +138,7 @@ class Assembly:
             if not np.abs(phi).max(initial=0.0) > SETTLED:
                 break
             J = self.kernels.jacobian(q, parameters)
-            step[..., rest] = -(pseudo_inverse(J[..., rest]) @ phi[..., None])[..., 0]
+            step[..., rest] = newton_step(J[..., rest], phi)
             q = self.integrate(q, step)
             phi = self.kernels.residual(q, parameters)
         what = "no q with these independent coordinates is near that meets"

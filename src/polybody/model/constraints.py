@@ -155,8 +155,8 @@ class ModelConstraints:
         values = self._model._parameters(parameters)
         self._engine.require_closed(q, None, values)
         J, columns = kernels.jacobian(q, values), self._columns(independent)
-        self._ranked.transfer(J, np.zeros(J.shape[:-1]), columns)
-        E, G = returning(J, columns)
+        found = self._ranked.transfer(J, np.zeros(J.shape[:-1]), columns)
+        E, G = found.E, found.G
         if order == 1:
             return Influence(G)
         T = kernels.jacobian_changes(q, G, values)
