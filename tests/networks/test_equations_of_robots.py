@@ -68,16 +68,21 @@ def test_threads_that_call_one_function_at_once_get_their_own_answers(monkeypatc
     np.testing.assert_allclose(found, [by_numpy(s) for s in states], rtol=1e-12)
 
 
-def test_rows_of_states_and_short_functions_go_to_the_kernel_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_count_as_calls_and_short_functions_go_to_the_kernel_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calling, "is_on_disk", lambda *_: False)
     function, by_numpy = long_function()
     called = Called("network_test_rows", function, (3,))
     first = called(np.ones(3))
     second = called(2 * np.ones(3))
     np.testing.assert_allclose([first, second], [by_numpy(np.ones(3)), by_numpy(2 * np.ones(3))], rtol=1e-12)
-    assert "_kernel" not in vars(called)
-    np.testing.assert_allclose(called(np.ones((2, 3))), [by_numpy(np.ones(3))] * 2, rtol=1e-12)
-    assert "_kernel" in vars(called)
+    monkeypatch.setattr(calling, "PAID", 8)
+    called = Called("network_test_rows", function, (3,))
+    rows = np.random.default_rng(3).normal(size=(2, 2, 3))
+    for by_kernel in (False, False, True):
+        found = called(rows)
+        assert found.shape == rows.shape
+        np.testing.assert_allclose(found, by_numpy(rows), rtol=1e-12)
+        assert ("_kernel" in vars(called)) == by_kernel
     x = ca.SX.sym("x")
     short = Called("network_test_short", ca.Function("short", [x], [x**2]), (1,))
     assert short(np.array([3.0])) == 9.0

@@ -3,8 +3,9 @@
 What a run evaluates is one expression of all its parts; with a large robot among them it has 20,000 operations. CasADi
 evaluates it in 3 ns per operation as it stands. To read it for a kernel takes some 7,000 ns per operation, as much as
 2,000 evaluations: a run of fewer is over before a kernel would be there. A small function is read at once, and so is
-one whose kernel is on the disk. CasADi does not fuse products with sums, so that the last digit of a run may differ
-from that of a later one, which has the kernel; with POLYBODY_TIER=optimised all have it.
+one whose kernel is on the disk. Many columns count as so many evaluations: those of a run's audit alone bring no
+kernel. CasADi does not fuse products with sums, so that the last digit of a run may differ from that of a later one,
+which has the kernel; with POLYBODY_TIER=optimised all have it.
 """
 
 from __future__ import annotations
@@ -34,9 +35,12 @@ class Called:
         self._buffers: list[Any] = []
 
     def __call__(self, s: Array) -> Array:
-        if s.ndim > 1 or self.left <= 0:
+        if self.left <= 0:
             return self._kernel.call(s)
-        self.left -= 1
+        self.left -= s.size // s.shape[-1]
+        if s.ndim > 1:
+            columns = np.asarray(self.function(s.reshape(-1, s.shape[-1]).T)).T
+            return np.ascontiguousarray(columns).reshape(*s.shape[:-1], *self.shape)
         try:  # a thread that comes meanwhile gets one of its own
             buffer, evaluate = self._buffers.pop()
         except IndexError:

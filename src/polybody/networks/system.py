@@ -251,7 +251,7 @@ class System:
         return np.atleast_1d(self._rate(self.argument(t, y)))
 
     def rates(self, columns: Array) -> Array:
-        """(n + 1, k): [ẏ; Ẇ] at many s, by the kernel where the method had it made."""
+        """(n + 1, k): [ẏ; Ẇ] at many s, by what the method evaluates where it has that."""
         if "_rate" in vars(self):
             return np.atleast_2d(self._rate(np.ascontiguousarray(columns.T))).T
         return np.asarray(self.function("rates", self.rate_expressions)(columns))
