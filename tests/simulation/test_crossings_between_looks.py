@@ -76,3 +76,33 @@ def test_a_force_whose_peak_just_carries_a_block_does_not_lift_it(method: str, c
     run = pb.simulate(model, 1.0, [0.0], controller=law, compiled=compiled, **options_of(method))
     assert [x.detail for x in run.happenings] == ["rests"]
     assert not run.q.any()
+
+
+@EITHER
+@EVERY
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_peak_beyond_a_level_is_found_though_its_velocity_is_zero_there(method: str, compiled: bool, direction: int):
+    """Of the crossings between the same looks the first comes first, upwards before and downwards after the peak."""
+    h, g, u = 1e-5, 10.0, 5.0
+    level, half = u**2 / (2 * g) - h, np.sqrt(2 * h / g)
+    events = [
+        pb.Event("level", lambda t, q, v: q[0] - level, direction=direction),
+        pb.Event("top", lambda t, q, v: v[0]),
+    ]
+    model = block().with_gravity((0, 0, -g))
+    run = pb.simulate(model, 1.0, [0.0], [u], events=events, compiled=compiled, **options_of(method))
+    names, times = (("level", "top"), [-half, 0.0]) if direction == 1 else (("top", "level"), [0.0, half])
+    assert tuple(x.name for x in run.happenings) == names
+    found = [x.time - u / g for x in run.happenings]
+    np.testing.assert_allclose(found, times, atol=1e-5 if method == "cvodes" else 1e-8)
+
+
+@EITHER
+def test_a_joint_hits_its_limit_before_an_event_between_the_same_looks(compiled: bool):
+    h, g, u = 1e-5, 10.0, 5.0
+    model = block(limits=(-10.0, u**2 / (2 * g) - h)).with_gravity((0, 0, -g))
+    top = pb.Event("top", lambda t, q, v: v[0])
+    run = pb.simulate(model, 1.0, [0.0], [u], events=[top], compiled=compiled)
+    assert run.happenings[0].detail.startswith("hit")
+    assert run.happenings[0].time == pytest.approx(u / g - np.sqrt(2 * h / g), abs=1e-8)
+    assert run.q.max() <= u**2 / (2 * g) - h + 1e-12

@@ -7,7 +7,8 @@ loop: the state there, put back on the manifold, stands in the row behind the st
 word `crossed` of each function that reaches zero there is 1.
 
 A function that crosses zero and comes back between two looks is seen by its extremum (`stepping_extrema`), which is
-looked at as well.
+looked at as well. Three looks show it: where another function has crossed zero between the first two of them, the third
+is looked at too, as the extremum may have been sooner.
 
 A step that starts where something has just been dealt with (`fresh`) has functions that are zero there up to rounding:
 their signs are read a moment later, 1e-9 s (1 + t) or a millionth of the step, at most a tenth of it.
@@ -114,6 +115,26 @@ def _crossed_by(job, x0, f0, x1, f1, h: float, low: float, high: float):  # betw
             return CROSSED
     return 0
 
+def _sooner(job, x0, f0, x1, f1, h: float, low: float, high: float, since: float):  # than what was located between
+    before = word(job + BEFORE)
+    after = word(job + AFTER)
+    earlier = word(job + EARLIER)
+    located = number(job + LOCATED)
+    _copy(earlier, before, WATCHED)
+    _copy(before, after, WATCHED)
+    _look_inside(job, x0, f0, x1, f1, h, high + PART, after)
+    _beyond(job, x0, f0, x1, f1, h, low, high, high + PART, since)
+    at = number(job + LOCATED)
+    put(job + LOCATED, located)
+    if at < located:
+        _copy(before, earlier, WATCHED)
+        _look_inside(job, x0, f0, x1, f1, h, at, after)
+        if _crossed_by(job, x0, f0, x1, f1, h, low, at) == 0:
+            _copy(before, after, WATCHED)
+            _look_inside(job, x0, f0, x1, f1, h, high, after)
+            _crossed_by(job, x0, f0, x1, f1, h, at, high)
+    return CROSSED
+
 def _crossed(job, x0, f0, x1, f1, h: float):
     before = word(job + BEFORE)
     after = word(job + AFTER)
@@ -142,6 +163,8 @@ def _crossed(job, x0, f0, x1, f1, h: float):
                 found = _crossed_by(job, x0, f0, x1, f1, h, low, high)
                 if m > 0:
                     since = 0.0
+                if found == CROSSED and m + 1 < LOOKS:
+                    found = _sooner(job, x0, f0, x1, f1, h, low, high, since)
             else:
                 middle = low
                 low = first
