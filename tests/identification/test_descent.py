@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from polybody.identification import descent
 from polybody.identification.descent import descend
 
 
@@ -36,3 +37,11 @@ def test_no_steps_leave_the_start_and_a_minimum_stays() -> None:
     f, g = lambda x: float(x @ x), lambda x: 2 * x
     np.testing.assert_array_equal(descend(f, g, np.ones(3), 0), np.ones(3))
     np.testing.assert_array_equal(descend(f, g, np.zeros(3), 10), np.zeros(3))
+
+
+def test_a_step_that_was_too_long_is_cut_to_where_the_parabola_is_lowest() -> None:
+    """x² from 1 along −2: four times that leads to −7, and the parabola's lowest point is 0."""
+    one = np.ones(1)
+    found = descent._wolfe(lambda x: float(x @ x), lambda x: 2 * x, one, 1.0, 2 * one, -2 * one, 4.0)
+    assert found is not None
+    np.testing.assert_allclose(found[0], 0.0, atol=1e-15)

@@ -79,3 +79,11 @@ def test_velocities_that_break_the_loops_are_refused():
     v[12, 1] += 0.01
     with pytest.raises(pb.PolybodyError, match="12"):
         model.bias_forces(q, v)
+
+
+def test_accelerations_that_break_the_loops_are_refused():
+    model = crane(20)
+    q, v, a = (x.astype(np.float32) for x in states(model, 50, 20))
+    a[12, 1] += 0.1 * (1 + np.square(v[12]).max()) * (1 + np.abs(a[12]).max())
+    with pytest.raises(pb.PolybodyError, match="12"):
+        model.inverse_dynamics(q, v, a)
