@@ -11,6 +11,7 @@ import pytest
 import polybody as pb
 from polybody.algebra.domains import FLOAT
 from polybody.description.records import Friction
+from polybody.mechanism.entries import Entries
 from polybody.quantities.derivatives import forward_derivatives, forward_factors
 from polybody.quantities.free_base import free_base
 
@@ -103,3 +104,6 @@ def test_friction_stops_and_symbols_are_noticed():
         rubbing = replace(others[0], friction=Friction(np.ones(1), *np.zeros((5, 1)), load=np.full(1, load)))
         assert (free_base(replace(m, joints=(base, rubbing, *others[1:]))) is not None) == free
     assert free_base(replace(m, symbols=(object(),))) is None
+    bearings = np.zeros((m.nv, m.nv))
+    bearings[0, 0] = 0.1
+    assert free_base(replace(m, motor_damping_entries=Entries.of(bearings))) is None
