@@ -17,6 +17,7 @@ from browser import Browser, find_chromium
 from polybody.kernels import background
 from polybody.studio.channels import Item, channels, position_items
 from polybody.studio.panels import panels
+from polybody.studio.plots import STYLE
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +145,23 @@ def test_run_is_shared_as_a_page(run: pb.Trajectory, tmp_path: Path) -> None:
         page.close()
     with pytest.raises(pb.InputError, match="neither a model nor a run"):
         pb.view(3, browser=False)
+
+
+def test_a_saved_plot_has_the_pixels_of_savefig_and_is_drawn_once(
+    run: pb.Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    drawings: list[Figure] = []
+    draw = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda self, renderer: (drawings.append(self), draw(self, renderer))[1])
+    figure = run.plot("positions", tmp_path / "ours.png")
+    assert drawings == [figure]
+    assert figure.get_layout_engine() is not None
+    with matplotlib.rc_context(STYLE):
+        run.plot("positions").savefig(tmp_path / "theirs.png")
+    assert (tmp_path / "ours.png").read_bytes() == (tmp_path / "theirs.png").read_bytes()
 
 
 def test_background_compilation_waits_while_a_run_is_shown(

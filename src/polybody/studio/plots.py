@@ -96,9 +96,29 @@ def drawn(make: Callable[[], Any], path: Any) -> Any:
     if path is not None:
         packed = io.BytesIO()
         with matplotlib.rc_context(STYLE):
-            figure.savefig(packed, format=Path(path).suffix[1:].lower())
+            _save(figure, packed, Path(path).suffix[1:].lower())
         write_whole(path, packed.getvalue())
     return figure
+
+
+def _save(figure: Any, stream: io.BytesIO, kind: str) -> None:
+    """`figure.savefig`, whose pixels are the same: it draws a picture twice, first on nothing, to lay it out.
+
+    Laying out is enough where axes fill their place; other formats are laid out in units of their own.
+    """
+    engine = figure.get_layout_engine()
+    if kind != "png" or engine is None or any(axes.get_aspect() != "auto" for axes in figure.axes):
+        figure.savefig(stream, format=kind)
+        return
+    import matplotlib
+
+    engine.execute(figure)
+    try:
+        with matplotlib.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+            figure.set_layout_engine(None)  # "none" would be one that counts as another to lay out by
+        figure.savefig(stream, format=kind)
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _balance(record: Record) -> Panel | None:
